@@ -1,0 +1,12 @@
+# The libraries the core stands on.  `./dev deps` installs their Debian packages.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
+pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)
+pkg_check_modules(BPF REQUIRED IMPORTED_TARGET libbpf)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(LUAJIT REQUIRED IMPORTED_TARGET luajit)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)

@@ -1,0 +1,76 @@
+/* alloc.c - memory, growable arrays and arenas. */
+#include "base/alloc.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Chunks of an arena: large enough that their headers and tails do not count, small enough
+ * that an arena for a few names costs nothing. */
+enum { CHUNK = 64 * 1024, ALIGN = 16 };
+
+struct mic_arena_chunk {
+  struct mic_arena_chunk *next;
+  size_t size;
+  _Alignas(ALIGN) char data[];
+};
+
+static void *or_die(void *got, size_t size) {
+  if (got || size == 0) return got;
+  fprintf(stderr, "microscope: out of memory: %zu more bytes were refused\n", size);
+  exit(1);
+}
+
+void *mic_alloc(size_t size) { return or_die(calloc(1, size ? size : 1), size); }
+
+void *mic_realloc(void *old, size_t size) { return or_die(realloc(old, size ? size : 1), size); }
+
+void *mic_try_alloc(size_t count, size_t each) {
+  return calloc(count ? count : 1, each ? each : 1);
+}
+
+char *mic_strndup(const char *bytes, size_t size) {
+  char *copy = mic_alloc(size + 1);
+  if (size) memcpy(copy, bytes, size);
+  return copy;
+}
+
+void *mic_vec_grow_(void *at, size_t *room, size_t need, size_t each) {
+  if (need <= *room) return at;
+  size_t grown = *room ? *room * 2 : 16;
+  if (grown < need) grown = need;
+  if (grown > SIZE_MAX / each) or_die(NULL, SIZE_MAX);
+  at = mic_realloc(at, grown * each);
+  *room = grown;
+  return at;
+}
+
+void *mic_arena_alloc(struct mic_arena *arena, size_t size) {
+  size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  if (!arena->chunk || arena->chunk->size - arena->used < size) {
+    size_t room = size > CHUNK ? size : CHUNK;
+    struct mic_arena_chunk *chunk = mic_alloc(sizeof *chunk + room);
+    chunk->next = arena->chunk;
+    chunk->size = room;
+    arena->chunk = chunk;
+    arena->used = 0;
+    arena->total += room;
+  }
+  void *got = arena->chunk->data + arena->used;
+  arena->used += size;
+  return got;
+}
+
+char *mic_arena_strndup(struct mic_arena *arena, const char *bytes, size_t size) {
+  char *copy = mic_arena_alloc(arena, size + 1);
+  if (size) memcpy(copy, bytes, size);
+  return copy;
+}
+
+void mic_arena_free(struct mic_arena *arena) {
+  for (struct mic_arena_chunk *chunk = arena->chunk, *next; chunk; chunk = next) {
+    next = chunk->next;
+    free(chunk);
+  }
+  memset(arena, 0, sizeof *arena);
+}

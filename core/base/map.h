@@ -1,0 +1,54 @@
+/*
+ * map.h - hash maps to dense u32 ids, and interned byte strings.
+ *
+ * Owns: a map owns its slots; an interner owns copies of its strings.  Zero-initialised is
+ * empty and ready.  Threads: one user at a time.
+ */
+#ifndef MIC_BASE_MAP_H
+#define MIC_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+
+#define MIC_NONE UINT32_MAX /* the id that stands for "none" */
+
+/* A map from (u64, u64) to u32; MIC_NONE cannot be stored.  Give b as 0 when one word is the key.
+ */
+struct mic_map_slot {
+  uint64_t a, b;
+  uint32_t value; /* MIC_NONE: empty */
+};
+struct mic_map {
+  struct mic_map_slot *slots;
+  uint32_t room; /* a power of two, or 0 */
+  uint32_t count;
+};
+uint32_t mic_map_get(const struct mic_map *map, uint64_t a, uint64_t b); /* or MIC_NONE */
+void mic_map_put(struct mic_map *map, uint64_t a, uint64_t b, uint32_t value);
+/* The value kept for the key; a new key gets `value` and *added (may be NULL) is set. */
+uint32_t mic_map_intern(struct mic_map *map, uint64_t a, uint64_t b, uint32_t value, bool *added);
+bool mic_map_remove(struct mic_map *map, uint64_t a, uint64_t b);
+void mic_map_free(struct mic_map *map);
+
+/* Byte strings with dense ids from 0, in the order first seen. */
+struct mic_string {
+  const char *bytes; /* NUL-terminated, may hold NULs too; borrowed until the interner is freed */
+  uint32_t size;
+};
+struct mic_interner {
+  struct mic_arena arena;
+  MIC_VEC(struct mic_string) strings;
+  uint32_t *slots; /* ids + 1; 0 is empty */
+  uint32_t room;
+};
+uint32_t mic_intern(struct mic_interner *in, const char *bytes, size_t size);
+uint32_t mic_interner_find(const struct mic_interner *in, const char *bytes,
+                           size_t size); /* or MIC_NONE */
+void mic_interner_free(struct mic_interner *in);
+
+uint64_t mic_hash(const void *bytes, size_t size); /* XXH3, 64 bits */
+
+#endif
