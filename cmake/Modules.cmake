@@ -27,7 +27,8 @@ if(MIC_COVERAGE)
 endif()
 
 # mic_module(NAME LINKS target... [LIBRARIES target...])
-#   NAME       the folder under core/; every *.c in it but *_test.c and *_fuzz.c is built in
+#   NAME       the folder under core/; every *.c in it but *_test.c, *_fuzz.c and a program's
+#              main.c is built in
 #   LINKS      modules on floors below that it may see
 #   LIBRARIES  libraries of others
 # Makes mic_NAME (static), NAME_test from *_test.c when there are any (cmocka, one main
@@ -37,9 +38,15 @@ function(mic_module name)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.c")
   set(tests ${sources})
   set(fuzzers ${sources})
-  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.c$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.c$")
   list(FILTER tests INCLUDE REGEX "_test\\.c$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.c$")
+
+  if(NOT sources)
+    # A module may be headers only for a while; CMake wants a source of every library.
+    set(sources "${CMAKE_BINARY_DIR}/generated/${name}_empty.c")
+    file(WRITE "${sources}" "")
+  endif()
 
   set(floor "${CMAKE_BINARY_DIR}/floor/${name}")
   file(MAKE_DIRECTORY "${floor}")
