@@ -15,7 +15,7 @@
 /* What Lua may call is exported; everything else in the library is hidden. */
 #define MIC_EXPORT __attribute__((visibility("default")))
 
-enum mic_code {
+enum mic_error_code {
 #define MIC_ERROR(name, number, text) MIC_##name = number,
 #include "base/errors.def"
 #undef MIC_ERROR
@@ -23,7 +23,7 @@ enum mic_code {
 
 /* ffi:begin */
 struct mic_error {
-  int32_t code;    /* enum mic_code */
+  int32_t code;    /* enum mic_error_code */
   int32_t sys;     /* errno when code is MIC_ESYS, MIC_EPERM or MIC_EGONE, else 0 */
   uint64_t offset; /* file offset of the fault when code is MIC_EFORMAT */
   char msg[240];   /* one line, no newline, always NUL-terminated */

@@ -63,7 +63,7 @@ typedef uint64_t mic_u64;
 #undef MIC_COLUMN
 #undef MIC_TABLE_END
 
-enum mic_table {
+enum mic_table_id {
 #define MIC_TABLE_BEGIN(table, doc) MIC_TABLE_##table,
 #define MIC_COLUMN(table, type, name, unit, ref, flags, doc)
 #define MIC_TABLE_END(table)
