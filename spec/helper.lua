@@ -1,0 +1,81 @@
+--- helper.lua - what every spec may use.
+--
+-- Loaded by busted before any spec: FFI types can be defined only once in a Lua state, and
+-- busted gives each file fresh modules, so the modules that define them are required here.
+
+require("microscope.core")
+
+local M = {}
+
+--- The checkout, the build folder and the installed tree under test (set by ./dev test).
+M.root = assert(os.getenv("MIC_ROOT"), "run the specs through ./dev test")
+M.build = os.getenv("MIC_BUILD")
+M.stage = os.getenv("MIC_STAGE")
+
+--- Run fn and list every reason part of it was left to the interpreter: an aborted trace, or
+-- one that had to stitch around a call.
+function M.interpreted(fn, ...)
+  local util, vmdef, seen = require("jit.util"), require("jit.vmdef"), {}
+  local function on_trace(what, tr, _, _, code, arg)
+    if what == "abort" then
+      local why = type(code) == "number" and vmdef.traceerr[code] or tostring(code)
+      seen[#seen + 1] = why:format(tostring(arg))
+    elseif what == "stop" and util.traceinfo(tr).linktype == "stitch" then
+      seen[#seen + 1] = "stitch"
+    end
+  end
+  jit.flush()
+  jit.attach(on_trace, "trace")
+  for _ = 1, 3 do fn(...) end
+  jit.attach(on_trace)
+  return seen
+end
+
+--- A shell word.
+function M.quote(word) return "'" .. tostring(word):gsub("'", "'\\''") .. "'" end
+
+--- A new, empty folder of its own under the build folder.
+function M.folder()
+  local pipe = assert(io.popen("mktemp -d " .. M.quote(M.build .. "/spec.XXXXXX")))
+  local path = pipe:read("*l")
+  pipe:close()
+  return assert(path, "mktemp failed")
+end
+
+--- Remove a folder that M.folder made.
+function M.remove(path)
+  assert(path:sub(1, #M.build + 1) == M.build .. "/", "not a folder of the specs: " .. path)
+  os.execute("rm -rf " .. M.quote(path))
+end
+
+function M.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+function M.write(path, text)
+  local file = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  assert(file:close())
+end
+
+--- Run a shell command; its stdout, stderr and status (128+N when signal N ended it).
+function M.run(command, folder)
+  local own = M.folder()
+  local script = ("cd %s && { %s\n} >%s/out 2>%s/err </dev/null; echo $? >%s/rc"):format(
+    M.quote(folder or own), command, own, own, own)
+  os.execute(script)
+  local out, err = M.read(own .. "/out"), M.read(own .. "/err")
+  local status = tonumber(M.read(own .. "/rc"))
+  M.remove(own)
+  return out, err, status
+end
+
+--- The same for the installed microscope.
+function M.microscope(arguments, folder)
+  return M.run(M.quote(M.stage .. "/bin/microscope") .. " " .. arguments, folder)
+end
+
+return M
