@@ -1,8 +1,9 @@
 /*
  * elf.h - an ELF image mapped read-only: segments, sections, build ID.
  *
- * Everything in it is hostile: each offset is checked when it is read, and a file that shrinks
- * while it is mapped must not end the process (see elf.c).
+ * Everything in it is hostile: each offset is checked when it is read.  A file that shrinks while
+ * it is mapped does not end the process: the missing pages read as zeros and mic_elf_damaged says
+ * so (guard.h).
  *
  * Owns:    mic_elf owns its mapping; what it hands out is borrowed from it.
  * Fails:   MIC_EFORMAT with the offset, MIC_ESYS.
@@ -33,7 +34,8 @@ struct mic_elf_section {
 
 struct mic_elf;
 
-/* Maps the file behind fd (borrowed; may be closed after).  name is for messages. */
+/* Only 64-bit little-endian x86-64 programs and libraries open; others say what they are.
+ * Maps the file behind fd (borrowed; may be closed after).  name is for messages. */
 int mic_elf_open(int fd, const char *name, struct mic_elf **out, struct mic_error *err);
 /* The same over memory that the caller keeps: the vDSO, a tape, a fuzzer. */
 int mic_elf_open_memory(const void *bytes, size_t size, const char *name, struct mic_elf **out,
@@ -41,6 +43,11 @@ int mic_elf_open_memory(const void *bytes, size_t size, const char *name, struct
 void mic_elf_close(struct mic_elf *elf); /* NULL is fine */
 
 size_t mic_elf_build_id(const struct mic_elf *elf, const uint8_t **bytes); /* size; 0: none */
+/* Some page was not in the file any more: what was read since it opened proves nothing. */
+bool mic_elf_damaged(const struct mic_elf *elf);
+const char *mic_elf_name(const struct mic_elf *elf);
+/* The memory that PT_GNU_EH_FRAME names; false when there is none.  Needs no section headers. */
+bool mic_elf_eh_frame_header(const struct mic_elf *elf, uint64_t *vaddr, uint64_t *size);
 uint64_t mic_elf_entry(const struct mic_elf *elf);
 uint16_t mic_elf_type(const struct mic_elf *elf); /* ET_EXEC, ET_DYN */
 const struct mic_elf_segment *mic_elf_segments(const struct mic_elf *elf, size_t *count);
@@ -52,7 +59,9 @@ bool mic_elf_section(struct mic_elf *elf, const char *name, struct mic_elf_secti
  * *left is how many follow in the segment. */
 const uint8_t *mic_elf_at(const struct mic_elf *elf, uint64_t vaddr, size_t *left);
 /* The ELF address that a file offset is loaded at, through the PT_LOAD (of those with the flags)
- * that holds it; false when none does.  The bias belongs to a segment, not to a file. */
+ * that holds it; false when none does.  The bias belongs to a segment, not to a file.  Segments are
+ * mapped by pages and two can share one: an offset that begins a segment's first page means that
+ * segment, so the file offset of a mapping's start gives the mapping's bias. */
 bool mic_elf_vaddr_of_offset(const struct mic_elf *elf, uint64_t offset, uint32_t flags,
                              uint64_t *vaddr);
 
