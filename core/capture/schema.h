@@ -1,8 +1,9 @@
 /*
  * schema.h - what a capture is made of, for C: enums, row structs, and the schema as data.
  *
- * schema.def is the one source; ends.def the closed set of stack ends.  Lua sees the enums and
- * asks for the rest through reader.h.
+ * schema.def is the one source of tables and columns, enums.def of the names of enum values,
+ * ends.def the closed set of stack ends.  Lua sees the enums and asks for the rest through
+ * reader.h.
  */
 #ifndef MIC_CAPTURE_SCHEMA_H
 #define MIC_CAPTURE_SCHEMA_H
@@ -22,11 +23,11 @@ enum mic_module_kind {
 };
 
 enum mic_location {
-  MIC_LOCATION_NATIVE = 0, /* module + offset */
-  MIC_LOCATION_SIGNAL = 1, /* the kernel's signal frame: module + offset of the trampoline */
-  MIC_LOCATION_ANON = 2,   /* code in anonymous memory: offset is the address */
+  MIC_LOCATION_NATIVE = 0,   /* module + offset */
+  MIC_LOCATION_SIGNAL = 1,   /* the kernel's signal frame: module + offset of the trampoline */
+  MIC_LOCATION_ANON = 2,     /* code in anonymous memory: offset is the address */
   MIC_LOCATION_UNMAPPED = 3, /* code in no known mapping: offset is the address */
-  MIC_LOCATION_NAMED = 4   /* offset is a string's id (imports) */
+  MIC_LOCATION_NAMED = 4     /* offset is a string's id (imports) */
 };
 
 enum mic_evidence {
@@ -38,6 +39,19 @@ enum mic_evidence {
 enum mic_loss { MIC_LOSS_SAMPLES = 0, MIC_LOSS_RECORDS = 1 };
 
 enum mic_off { MIC_OFF_QUEUE = 0, MIC_OFF_BUDGET = 1, MIC_OFF_THROTTLE = 2 };
+
+/* The unit of a column, as the file holds it. */
+enum mic_column_unit {
+  MIC_COLUMN_UNIT_NONE = 0,
+  MIC_COLUMN_UNIT_NS = 1,
+  MIC_COLUMN_UNIT_BYTES = 2,
+  MIC_COLUMN_UNIT_COUNT = 3,
+  MIC_COLUMN_UNIT_ADDRESS = 4,
+  MIC_COLUMN_UNIT_LINE = 5,
+  MIC_COLUMN_UNIT_ID = 6,   /* a row of the table the column's ref names */
+  MIC_COLUMN_UNIT_ENUM = 7, /* a value of the enum the column's ref names */
+  MIC_COLUMN_UNIT_FLAGS = 8
+};
 /* ffi:end */
 
 enum mic_end {
@@ -74,11 +88,58 @@ enum mic_table_id {
   MIC_TABLE_COUNT
 };
 
+/* MIC_COLUMN_samples_stack and its kin: every column has one number, a table's follow one
+ * another from MIC_FIRST_samples to before MIC_PAST_samples. */
+enum mic_column_number {
+#define MIC_TABLE_BEGIN(table, doc) MIC_FIRST_##table, MIC_FIRST_##table##_ = MIC_FIRST_##table - 1,
+#define MIC_COLUMN(table, type, name, unit, ref, flags, doc) MIC_COLUMN_##table##_##name,
+#define MIC_TABLE_END(table) MIC_PAST_##table, MIC_PAST_##table##_ = MIC_PAST_##table - 1,
+#include "capture/schema.def"
+#undef MIC_TABLE_BEGIN
+#undef MIC_COLUMN
+#undef MIC_TABLE_END
+  MIC_COLUMN_COUNT
+};
+
 enum mic_column_flag {
   MIC_COL_OPTIONAL = 1,
-  MIC_COL_DELTA = 2,
+  MIC_COL_DELTA = 2, /* a hint to the writer: neighbours are near one another */
   MIC_COL_ASCENDING = 4,
   MIC_COL_BEFORE = 8
 };
+/* The minor version that brought a column is kept beside its flags; 0 is not written. */
+#define MIC_COL_SINCE(minor) ((minor) << 8)
+
+enum mic_enum {
+#define MIC_ENUM_BEGIN(name) MIC_ENUM_##name,
+#define MIC_ENUM_VALUE(name, value, text)
+#define MIC_ENUM_END(name)
+#include "capture/enums.def"
+#undef MIC_ENUM_BEGIN
+#undef MIC_ENUM_VALUE
+#undef MIC_ENUM_END
+  MIC_ENUM_COUNT
+};
+
+struct mic_schema_column {
+  const char *name;
+  const char *ref; /* the table's or enum's name, or "" */
+  const char *doc;
+  uint32_t target; /* enum mic_table_id of an ID's table, enum mic_enum of an ENUM's; else 0 */
+  uint8_t table;   /* enum mic_table_id */
+  uint8_t width;   /* bytes: 1, 2, 4, 8 */
+  uint8_t unit;    /* enum mic_column_unit */
+  uint8_t flags;   /* enum mic_column_flag */
+  uint16_t since;  /* the minor version that brought it */
+};
+struct mic_schema_table {
+  const char *name;
+  const char *doc;
+  uint32_t first, past; /* its columns: enum mic_column_number */
+};
+extern const struct mic_schema_table mic_schema_tables[MIC_TABLE_COUNT];
+extern const struct mic_schema_column mic_schema_columns[MIC_COLUMN_COUNT];
+
+uint32_t mic_enum_past(uint32_t which); /* one more than the greatest known value of the enum */
 
 #endif

@@ -40,8 +40,8 @@ uint32_t mic_writer_text(struct mic_writer *w, const char *text); /* NUL-termina
 #undef MIC_TABLE_END
 
 uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table);
-uint64_t mic_writer_bytes(const struct mic_writer *w);  /* spilled so far, for a live line */
-bool mic_writer_failed(const struct mic_writer *w);     /* a write failed: finish will say why */
+uint64_t mic_writer_bytes(const struct mic_writer *w); /* spilled so far, for a live line */
+bool mic_writer_failed(const struct mic_writer *w);    /* a write failed: finish will say why */
 /* Write what is left, checksum, fsync, rename the old file to PATH.old when keep_old, rename to
  * the final name.  Frees the writer, also when it fails. */
 int mic_writer_finish(struct mic_writer *w, bool keep_old, struct mic_error *err);

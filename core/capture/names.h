@@ -1,0 +1,22 @@
+/*
+ * names.h - the words for enum values and stack ends.
+ *
+ * Everything returned is static.  NULL: no such enum or value (a capture of a newer minor
+ * version may hold values that this version has no words for).
+ */
+#ifndef MIC_CAPTURE_NAMES_H
+#define MIC_CAPTURE_NAMES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* ffi:begin */
+/* The name of a value: ("mic_loss", 1) is "records". */
+const char *mic_enum_name(const char *name, uint32_t value);
+/* Why a stack ends, as reports print it in brackets, and what helps ("": nothing does). */
+const char *mic_end_text(uint32_t end);
+const char *mic_end_advice(uint32_t end);
+/* ffi:end */
+
+#endif

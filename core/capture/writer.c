@@ -1,0 +1,382 @@
+/*
+ * writer.c - rows to columns to blocks to a file that appears whole.
+ *
+ * A table's columns fill together.  When they hold a block each, the blocks are encoded and
+ * written, and the same memory is filled again.  Segments therefore lie in the file in the
+ * order in which blocks filled, and the directory at the end says where.
+ */
+#include "capture/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "capture/block.h"
+#include "capture/format.h"
+
+enum {
+  FIRST_ROOM = 64,     /* rows; most tables of most captures stay small */
+  OUTPUT = 256 * 1024, /* bytes gathered for one write */
+  NAMES_TRIED = 32     /* temporary names: leftovers of recorders that were killed */
+};
+
+struct column {
+  uint8_t *rows; /* the table's room of them */
+  uint32_t steps;
+  MIC_VEC(struct mic_format_block) blocks;
+};
+struct table {
+  uint64_t rows;       /* appended in all */
+  uint32_t fill, room; /* rows in the columns' memory */
+};
+
+struct mic_writer {
+  int fd;
+  char *path, *temp, *folder;
+  uint64_t at; /* bytes put, also those still in output */
+  uint8_t *output;
+  size_t pending;
+  struct mic_error failure; /* the first; code 0: none */
+  struct mic_encoder *encoder;
+  struct mic_interner strings;
+  struct table tables[MIC_TABLE_COUNT];
+  struct column columns[MIC_COLUMN_COUNT];
+};
+
+/* Keep the first failure; the space that a half file takes is given back at once. */
+static void fail(struct mic_writer *w, const char *doing) {
+  if (w->failure.code) return;
+  int sys = errno;
+  unlink(w->temp);
+  if (ftruncate(w->fd, 0) != 0) errno = 0; /* it goes with the descriptor in any case */
+  errno = sys;
+  const char *mend =
+    sys == ENOSPC || sys == EDQUOT ? " (free some space or choose another place)" : "";
+  mic_fail_sys(&w->failure, "%s %.150s%s", doing, w->path, mend);
+}
+
+static void drain(struct mic_writer *w) {
+  const uint8_t *at = w->output;
+  while (w->pending && !w->failure.code) {
+    ssize_t done = write(w->fd, at, w->pending);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) {
+      fail(w, "writing");
+      break;
+    }
+    at += done;
+    w->pending -= (size_t)done;
+  }
+  w->pending = 0;
+}
+
+static void put(struct mic_writer *w, const void *bytes, size_t size) {
+  const uint8_t *from = bytes;
+  w->at += size;
+  while (size) {
+    size_t part = OUTPUT - w->pending < size ? OUTPUT - w->pending : size;
+    memcpy(w->output + w->pending, from, part);
+    w->pending += part;
+    from += part;
+    size -= part;
+    if (w->pending == OUTPUT) drain(w);
+  }
+}
+
+static void align(struct mic_writer *w) {
+  static const uint8_t zeros[MIC_FORMAT_ALIGN];
+  put(w, zeros, (size_t)(-w->at % MIC_FORMAT_ALIGN));
+}
+
+/* The steps are chosen anew at blocks 0, 1, 2, 4, 8...: a recording's start is unlike the rest,
+ * and to try all at every block would cost four times the compressing. */
+static void put_block(struct mic_writer *w, struct column *column, uint32_t rows, uint32_t width) {
+  size_t number = column->blocks.count;
+  if ((number & (number - 1)) == 0)
+    column->steps = mic_encode_choose(w->encoder, column->rows, rows, width);
+  struct mic_encoded got = mic_encode(w->encoder, column->rows, rows, width, column->steps);
+  align(w);
+  *mic_vec_push(&column->blocks) = (struct mic_format_block){
+    .offset = w->at,
+    .size = got.size,
+    .rows = rows,
+    .checksum = mic_hash(got.bytes, got.size),
+    .encoding = got.encoding,
+  };
+  put(w, got.bytes, got.size);
+}
+
+static void flush(struct mic_writer *w, uint32_t number) {
+  const struct mic_schema_table *schema = &mic_schema_tables[number];
+  struct table *table = &w->tables[number];
+  if (table->fill && !w->failure.code)
+    for (uint32_t c = schema->first; c < schema->past; c++)
+      put_block(w, &w->columns[c], table->fill, mic_schema_columns[c].width);
+  table->fill = 0;
+}
+
+/* Called when a table's memory is full: more of it, or its rows to the file. */
+static void make_room(struct mic_writer *w, uint32_t number) {
+  const struct mic_schema_table *schema = &mic_schema_tables[number];
+  struct table *table = &w->tables[number];
+  if (table->room == MIC_BLOCK_ROWS) {
+    flush(w, number);
+    return;
+  }
+  table->room = table->room ? table->room * 4 : FIRST_ROOM;
+  if (table->room > MIC_BLOCK_ROWS) table->room = MIC_BLOCK_ROWS;
+  for (uint32_t c = schema->first; c < schema->past; c++)
+    w->columns[c].rows =
+      mic_realloc(w->columns[c].rows, (size_t)table->room * mic_schema_columns[c].width);
+}
+
+/* append_TABLE: one store a column. */
+#define MIC_TABLE_BEGIN(name, doc)                                                          \
+  static uint32_t append_##name(struct mic_writer *w, const struct mic_##name##_row *row) { \
+    struct table *table = &w->tables[MIC_TABLE_##name];                                     \
+    if (table->fill == table->room) make_room(w, MIC_TABLE_##name);                         \
+    uint32_t at = table->fill++;
+#define MIC_COLUMN(table, type, name, unit, ref, flags, doc) \
+  ((mic_##type *)(void *)w->columns[MIC_COLUMN_##table##_##name].rows)[at] = row->name;
+#define MIC_TABLE_END(name)       \
+  return (uint32_t)table->rows++; \
+  }
+#include "capture/schema.def"
+#undef MIC_TABLE_BEGIN
+#undef MIC_COLUMN
+#undef MIC_TABLE_END
+
+static bool is_strings(uint32_t table) {
+  return table == MIC_TABLE_strings || table == MIC_TABLE_string_bytes;
+}
+
+/* The tables of strings are the interner's alone: other rows in them would break its ids. */
+static uint32_t refuse(struct mic_writer *w) {
+  if (!w->failure.code)
+    mic_fail(&w->failure, MIC_ESTATE, "strings are added with mic_writer_string, not as rows");
+  return MIC_NONE;
+}
+
+#define MIC_TABLE_BEGIN(name, doc)                                                       \
+  uint32_t mic_writer_##name(struct mic_writer *w, const struct mic_##name##_row *row) { \
+    return is_strings(MIC_TABLE_##name) ? refuse(w) : append_##name(w, row);             \
+  }
+#define MIC_COLUMN(table, type, name, unit, ref, flags, doc)
+#define MIC_TABLE_END(table)
+#include "capture/schema.def"
+#undef MIC_TABLE_BEGIN
+#undef MIC_COLUMN
+#undef MIC_TABLE_END
+
+uint32_t mic_writer_string(struct mic_writer *w, const char *bytes, size_t size) {
+  uint64_t known = w->tables[MIC_TABLE_strings].rows;
+  uint32_t id = mic_intern(&w->strings, bytes, size);
+  if (id < known) return id;
+  for (size_t i = 0; i < size; i++)
+    append_string_bytes(w, &(struct mic_string_bytes_row){(uint8_t)bytes[i]});
+  append_strings(w, &(struct mic_strings_row){.end = w->tables[MIC_TABLE_string_bytes].rows});
+  return id;
+}
+
+uint32_t mic_writer_text(struct mic_writer *w, const char *text) {
+  return mic_writer_string(w, text ? text : "", text ? strlen(text) : 0);
+}
+
+uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table) {
+  return w->tables[table].rows;
+}
+uint64_t mic_writer_bytes(const struct mic_writer *w) { return w->at; }
+bool mic_writer_failed(const struct mic_writer *w) { return w->failure.code != 0; }
+
+/* A name that is there must be a regular file: renaming over /dev/null would replace it.  A
+ * symbolic link is followed, so that the file it names is the one replaced. */
+static int resolve(struct mic_writer *w, const char *path, struct mic_error *err) {
+  struct stat st;
+  if (stat(path, &st) != 0) {
+    if (errno != ENOENT) return mic_fail_sys(err, "looking at %.150s", path);
+    w->path = mic_strndup(path, strlen(path));
+  } else if (!S_ISREG(st.st_mode)) {
+    return mic_fail(err, MIC_EARG, "%.150s is not a regular file: name a file to write", path);
+  } else if (!(w->path = realpath(path, NULL))) {
+    return mic_fail_sys(err, "looking at %.150s", path);
+  }
+  const char *slash = strrchr(w->path, '/');
+  w->folder = slash ? mic_strndup(w->path, (size_t)(slash - w->path) + 1) : mic_strndup(".", 1);
+  return 0;
+}
+
+/* A new file beside the final name, so that the rename stays inside one file system.  Readable
+ * by its owner only: a profile tells of others' programs, paths and arguments. */
+static int open_temp(struct mic_writer *w, struct mic_error *err) {
+  size_t room = strlen(w->path) + 32;
+  w->temp = mic_alloc(room);
+  for (int i = 0; i < NAMES_TRIED; i++) {
+    snprintf(w->temp, room, i ? "%s.tmp.%d.%d" : "%s.tmp.%d", w->path, (int)getpid(), i);
+    w->fd = open(w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (w->fd >= 0) return 0;
+    if (errno != EEXIST) break;
+  }
+  return mic_fail_sys(err, "creating %.150s", w->temp);
+}
+
+static void release(struct mic_writer *w) {
+  if (w->fd >= 0) close(w->fd);
+  for (uint32_t c = 0; c < MIC_COLUMN_COUNT; c++) {
+    free(w->columns[c].rows);
+    mic_vec_free(&w->columns[c].blocks);
+  }
+  mic_interner_free(&w->strings);
+  mic_encoder_free(w->encoder);
+  free(w->output);
+  free(w->path);
+  free(w->temp);
+  free(w->folder);
+  free(w);
+}
+
+int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error *err) {
+  struct mic_writer *w = mic_alloc(sizeof *w);
+  *out = NULL;
+  w->fd = -1;
+  int code = resolve(w, path, err);
+  if (!code) code = open_temp(w, err);
+  if (code) {
+    release(w);
+    return code;
+  }
+  w->output = mic_alloc(OUTPUT);
+  w->encoder = mic_encoder_new();
+  put(w, &(struct mic_format_header){.major = 0}, sizeof(struct mic_format_header));
+  mic_writer_string(w, "", 0); /* string 0: what is not known is the empty string in most rows */
+  *out = w;
+  return 0;
+}
+
+void mic_writer_discard(struct mic_writer *w) {
+  if (!w) return;
+  if (!w->failure.code) unlink(w->temp);
+  release(w);
+}
+
+/* The directory, gathered before it is put: its checksum and size go into the header. */
+struct bytes {
+  MIC_VEC(uint8_t) v;
+};
+static void add(struct bytes *b, const void *from, size_t size) {
+  mic_vec_reserve(&b->v, b->v.count + size);
+  if (size) memcpy(b->v.at + b->v.count, from, size);
+  b->v.count += size;
+}
+static void add_name(struct bytes *b, const char *name) {
+  uint8_t size = (uint8_t)strlen(name);
+  add(b, &size, 1);
+  add(b, name, size);
+}
+
+static void add_column(struct bytes *b, const struct mic_writer *w, uint32_t number) {
+  const struct mic_schema_column *schema = &mic_schema_columns[number];
+  const struct column *column = &w->columns[number];
+  uint8_t fixed[4] = {schema->width, schema->unit, schema->flags, 0};
+  uint32_t blocks = (uint32_t)column->blocks.count;
+  add_name(b, schema->name);
+  add_name(b, schema->ref);
+  add(b, fixed, sizeof fixed);
+  add(b, &blocks, sizeof blocks);
+  add(b, column->blocks.at, blocks * sizeof(struct mic_format_block));
+}
+
+static void add_directory(struct bytes *b, const struct mic_writer *w) {
+  uint32_t tables = MIC_TABLE_COUNT;
+  add(b, &tables, sizeof tables);
+  for (uint32_t t = 0; t < MIC_TABLE_COUNT; t++) {
+    const struct mic_schema_table *schema = &mic_schema_tables[t];
+    uint32_t columns = schema->past - schema->first;
+    add_name(b, schema->name);
+    add(b, &w->tables[t].rows, sizeof w->tables[t].rows);
+    add(b, &columns, sizeof columns);
+    for (uint32_t c = schema->first; c < schema->past; c++) add_column(b, w, c);
+  }
+}
+
+/* Ids are u32 with the last value for none, so no table that ids point into may be longer. */
+static void check_rows(struct mic_writer *w) {
+  for (uint32_t c = 0; c < MIC_COLUMN_COUNT; c++) {
+    const struct mic_schema_column *column = &mic_schema_columns[c];
+    if (column->unit == MIC_COLUMN_UNIT_ID && w->tables[column->target].rows >= MIC_NONE &&
+        !w->failure.code)
+      mic_fail(&w->failure, MIC_ELIMIT, "more than 4,294,967,294 rows in table %s", column->ref);
+  }
+}
+
+static void put_header(struct mic_writer *w, uint64_t directory, const struct bytes *bytes) {
+  struct mic_format_header header = {
+    .major = MIC_FORMAT_MAJOR,
+    .minor = MIC_FORMAT_MINOR,
+    .header_size = sizeof header,
+    .file_size = w->at,
+    .directory_offset = directory,
+    .directory_size = bytes->v.count,
+    .directory_checksum = mic_hash(bytes->v.at, bytes->v.count),
+  };
+  memcpy(header.magic, MIC_FORMAT_MAGIC, sizeof header.magic);
+  header.header_checksum = mic_hash(&header, offsetof(struct mic_format_header, header_checksum));
+  drain(w);
+  if (!w->failure.code && pwrite(w->fd, &header, sizeof header, 0) != sizeof header)
+    fail(w, "writing");
+}
+
+static void put_rest(struct mic_writer *w) {
+  struct bytes directory = {0};
+  for (uint32_t t = 0; t < MIC_TABLE_COUNT; t++) flush(w, t);
+  check_rows(w);
+  align(w);
+  uint64_t offset = w->at;
+  add_directory(&directory, w);
+  put(w, directory.v.at, directory.v.count);
+  put_header(w, offset, &directory);
+  mic_vec_free(&directory.v);
+}
+
+/* The old file keeps its final name until the new one takes it: a link, where the file system
+ * has them, and a rename where it has not. */
+static void keep(struct mic_writer *w) {
+  size_t room = strlen(w->path) + 8;
+  char *old = mic_alloc(room);
+  snprintf(old, room, "%s.old", w->path);
+  if (access(w->path, F_OK) == 0) {
+    unlink(old);
+    if (link(w->path, old) != 0 && rename(w->path, old) != 0) fail(w, "keeping the old");
+  }
+  free(old);
+}
+
+static void publish(struct mic_writer *w, bool keep_old) {
+  if (!w->failure.code && fsync(w->fd) != 0) fail(w, "writing");
+  if (!w->failure.code && keep_old) keep(w);
+  if (!w->failure.code && rename(w->temp, w->path) != 0) fail(w, "renaming to");
+  if (w->failure.code) return;
+  /* The name itself reaches the disk with its folder; a file system that cannot sync a folder
+   * (EINVAL) keeps names by its own rules. */
+  int folder = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    if (fsync(folder) != 0 && errno != EINVAL)
+      mic_fail_sys(&w->failure, "syncing the folder of %.150s", w->path);
+    close(folder);
+  }
+}
+
+int mic_writer_finish(struct mic_writer *w, bool keep_old, struct mic_error *err) {
+  if (!w->failure.code) put_rest(w);
+  publish(w, keep_old);
+  int code = w->failure.code;
+  if (code && err) *err = w->failure;
+  /* A failure that was no failed call (too many rows) still has its file. */
+  if (code) unlink(w->temp);
+  release(w);
+  return code;
+}
