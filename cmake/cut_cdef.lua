@@ -18,8 +18,8 @@ end
 local function hash(text)
   local h = 0x811c9dc5
   for i = 1, #text do
-    local product = ffi.cast("uint64_t", bit.tobit(bit.bxor(h, text:byte(i))) % 2 ^ 32) * 0x01000193ULL
-    h = tonumber(product % 0x100000000ULL)
+    local mixed = bit.bxor(h, text:byte(i)) % 2 ^ 32
+    h = tonumber(ffi.cast("uint64_t", mixed) * 0x01000193ULL % 0x100000000ULL)
   end
   return h
 end
