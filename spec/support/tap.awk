@@ -10,7 +10,8 @@ function told(text) { details = details text "\n" }
 function flush() {
   if (failing != "") {
     told("FAILED " part ": " failing)
-    told(substr(diagnostics, 1, 4000))
+    if (length(diagnostics) > 4000) diagnostics = substr(diagnostics, 1, 4000) " ...\n"
+    details = details diagnostics
     told("  again: ./dev test " part ":" name)
   }
   failing = diagnostics = ""
@@ -59,8 +60,9 @@ END {
   flush()
   if ((rc != 0 && failed == 0) || passed + failed + skipped == 0) {
     failed++
-    told("FAILED " part ": " name ": " \
-         (rc == 124 || rc == 137 ? "hangs (stopped after 600 s)" : rc != 0 ? "ended with status " rc : "ran no test"))
+    why = rc != 0 ? "ended with status " rc : "ran no test"
+    if (rc == 124 || rc == 137) why = "hangs (stopped after 600 s)"
+    told("FAILED " part ": " name ": " why)
     for (i = NR - 19; i <= NR; i++) if (i > 0 && (i % 20) in last) told("  " last[i % 20])
     told("  again: ./dev test " part ":" name)
   }
