@@ -18,11 +18,11 @@
 #include "base/error.h"
 
 struct mic_symbols_source {
-  int fd;                       /* the image itself, borrowed for the call (dup it); or -1 */
-  const void *memory;           /* the image in memory when fd is -1 (the vDSO); borrowed till close */
+  int fd;             /* the image itself, borrowed for the call (dup it); or -1 */
+  const void *memory; /* the image in memory when fd is -1 (the vDSO); borrowed till close */
   size_t memory_size;
-  const char *path;             /* its path in the target's view, for debuglink and messages */
-  const char *root;             /* "/proc/PID/root" of the target, or "" for our own */
+  const char *path;              /* its path in the target's view, for debuglink and messages */
+  const char *root;              /* "/proc/PID/root" of the target, or "" for our own */
   const char *const *debug_dirs; /* folders with .build-id/ below, NULL-terminated; NULL: default */
 };
 
@@ -43,7 +43,8 @@ int mic_symbols_open(const struct mic_symbols_source *source, struct mic_symbols
 void mic_symbols_close(struct mic_symbols *symbols); /* NULL is fine */
 /* The functions at an ELF address of the image; 0 when nothing is proven there.  *out is
  * borrowed until the next lookup, the strings in it until close. */
-size_t mic_symbols_lookup(struct mic_symbols *symbols, uint64_t vaddr, const struct mic_symbol **out);
+size_t mic_symbols_lookup(struct mic_symbols *symbols, uint64_t vaddr,
+                          const struct mic_symbol **out);
 /* Why names or lines are missing ("no debug information", "split debug file foo.dwo not found",
  * "debug file /x has another build ID"), or NULL. One line; borrowed until close. */
 const char *mic_symbols_problem(const struct mic_symbols *symbols);
