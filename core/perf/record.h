@@ -34,7 +34,7 @@ enum mic_record_kind {
 
 /* How the samples of an event are laid out: what perf_event_attr said. */
 struct mic_perf_layout {
-  uint64_t sample_type; /* PERF_SAMPLE_* bits; only those of MIC_PERF_SAMPLE_KNOWN */
+  uint64_t sample_type; /* PERF_SAMPLE_* bits; only those of mic_perf_sample_known */
   uint64_t regs_user;   /* sample_regs_user; may hold any of PERF_REG_X86_* */
   uint32_t stack_bytes; /* sample_stack_user, as asked (the kernel may give a smaller slot) */
 };
@@ -61,6 +61,7 @@ struct mic_record {
    * whoever happened to run. */
   uint32_t pid, tid;
   uint32_t ppid, ptid; /* FORK, EXIT: the parent */
+  uint32_t by_tid;     /* the thread that ran when it was written: a name can be given by another */
 
   /* MMAP */
   uint64_t addr, len, pgoff;

@@ -41,8 +41,13 @@ void mic_ring_close(struct mic_ring *ring); /* NULL is fine */
 size_t mic_ring_copy(struct mic_ring *ring, void *to, size_t room, size_t *want);
 /* Throw away what is in it; returns the records dropped, which the caller counts. */
 uint64_t mic_ring_discard(struct mic_ring *ring);
-size_t mic_ring_filled(const struct mic_ring *ring); /* bytes waiting */
-size_t mic_ring_bytes(const struct mic_ring *ring);  /* the data part */
+/* The record at *position (bytes written since the ring began; below the oldest is the oldest),
+ * without taking it.  Moves *position past it; returns its size, 0 when there is none or room
+ * (at least MIC_RECORD_MAX_BYTES) is short. */
+size_t mic_ring_peek(const struct mic_ring *ring, uint64_t *position, void *to, size_t room);
+uint64_t mic_ring_position(const struct mic_ring *ring); /* of the oldest record in it */
+size_t mic_ring_filled(const struct mic_ring *ring);     /* bytes waiting */
+size_t mic_ring_bytes(const struct mic_ring *ring);      /* the data part */
 
 /* What copying has met so far. */
 struct mic_ring_counts {
