@@ -92,6 +92,9 @@ int mic_session_poll(struct mic_session *session, int32_t timeout_ms,
                      struct mic_session_event *event, struct mic_error *err);
 /* Stop sampling, process what was recorded and write the capture. Polls go on to DONE or FAILED. */
 void mic_session_stop(struct mic_session *session);
+/* End the started program if it still runs: SIGTERM, and SIGKILL if that is not enough within five
+ * seconds. *status is its exit status, 128+N if signal N ended it. */
+int mic_session_end_program(struct mic_session *session, int32_t *status);
 void mic_session_numbers(const struct mic_session *session, struct mic_session_numbers *out);
 /* Why it failed; also a note that does not fail it, as a limit that was not raised. */
 void mic_session_error(const struct mic_session *session, struct mic_error *out);

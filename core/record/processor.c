@@ -1,0 +1,306 @@
+/* processor.c - order, decode and hand over. */
+#include "record/processor.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+struct waiting {
+  uint64_t time_ns;
+  const uint8_t *bytes;
+  struct mic_chunk *chunk;
+};
+
+typedef MIC_VEC(struct waiting) waiting_vec;
+
+struct mic_processor {
+  struct mic_processor_options options;
+  struct mic_processor_counts counts;
+  waiting_vec waiting; /* not yet allowed by a watermark, in the order they came */
+  waiting_vec ready;   /* scratch: being processed */
+  waiting_vec merged;  /* scratch: of the sort */
+  uint64_t watermark_ns;
+  struct mic_map throttled;          /* cpu -> index of start */
+  MIC_VEC(uint64_t) throttle_starts; /* by that index; 0: runs */
+  struct mic_map strangers; /* pids of processes not asked for, that an old kernel follows too */
+  bool read_maps;           /* side records were lost since the maps were read */
+};
+
+struct mic_processor *mic_processor_new(const struct mic_processor_options *options) {
+  struct mic_processor *processor = mic_alloc(sizeof *processor);
+  processor->options = *options;
+  return processor;
+}
+
+void mic_processor_free(struct mic_processor *processor) {
+  if (!processor) return;
+  mic_vec_free(&processor->waiting);
+  mic_vec_free(&processor->ready);
+  mic_vec_free(&processor->merged);
+  mic_map_free(&processor->throttled);
+  mic_map_free(&processor->strangers);
+  mic_vec_free(&processor->throttle_starts);
+  free(processor);
+}
+
+const struct mic_processor_counts *mic_processor_counts(const struct mic_processor *processor) {
+  return &processor->counts;
+}
+
+static uint64_t relative(const struct mic_processor *processor, uint64_t time_ns) {
+  uint64_t start_ns = processor->options.start_ns;
+  return time_ns > start_ns ? time_ns - start_ns : 0;
+}
+
+static void problem(struct mic_processor *processor, const char *text) {
+  mic_target_problem(processor->options.target, text, 1);
+}
+
+static void write_loss(struct mic_processor *processor, uint64_t time_ns, enum mic_loss kind,
+                       uint64_t count, uint16_t cpu) {
+  struct mic_losses_row row = {
+    .time_ns = relative(processor, time_ns),
+    .kind = (uint8_t)kind,
+    .count = count,
+    .cpu = cpu,
+  };
+  mic_writer_losses(processor->options.writer, &row);
+  atomic_fetch_add(kind == MIC_LOSS_SAMPLES ? &processor->counts.lost_samples
+                                            : &processor->counts.lost_records,
+                   count);
+}
+
+void mic_processor_lost(struct mic_processor *processor, uint64_t time_ns, enum mic_loss kind,
+                        uint64_t count) {
+  if (count) write_loss(processor, time_ns, kind, count, UINT16_MAX);
+}
+
+static void take_loss(struct mic_processor *processor, const struct mic_record *record) {
+  bool samples = record->kind == MIC_RECORD_LOST_SAMPLES || !processor->options.perf ||
+                 mic_perf_id_is_sample(processor->options.perf, record->id);
+  write_loss(processor, record->time_ns, samples ? MIC_LOSS_SAMPLES : MIC_LOSS_RECORDS,
+             record->lost, (uint16_t)record->cpu);
+}
+
+static void take_throttle(struct mic_processor *processor, const struct mic_record *record) {
+  bool added;
+  uint32_t at = mic_map_intern(&processor->throttled, record->cpu, 0,
+                               (uint32_t)processor->throttle_starts.count, &added);
+  if (added) *mic_vec_push(&processor->throttle_starts) = 0;
+  uint64_t *start_ns = &processor->throttle_starts.at[at];
+  if (record->kind == MIC_RECORD_THROTTLE) {
+    if (!*start_ns) *start_ns = record->time_ns;
+    return;
+  }
+  if (!*start_ns) return;
+  struct mic_off_spans_row row = {
+    .start_ns = relative(processor, *start_ns),
+    .end_ns = relative(processor, record->time_ns),
+    .kind = MIC_OFF_THROTTLE,
+    .cpu = (uint16_t)record->cpu,
+  };
+  if (row.end_ns > row.start_ns) {
+    mic_writer_off_spans(processor->options.writer, &row);
+    atomic_fetch_add(&processor->counts.throttled_ns, row.end_ns - row.start_ns);
+  }
+  *start_ns = 0;
+}
+
+static void take_mapping(struct mic_processor *processor, const struct mic_record *record) {
+  /* Only code matters; a data record shows only where data events are on. */
+  if (record->data || !record->name) return;
+  struct mic_target_map map = {
+    .time_ns = record->time_ns,
+    .pid = record->pid,
+    .tid = record->tid,
+    .address = record->addr,
+    .size = record->len,
+    .file_offset = record->pgoff,
+    .maj = record->maj,
+    .min = record->min,
+    .inode = record->ino,
+    .generation = record->ino_generation,
+    .path = record->name,
+  };
+  mic_target_map(processor->options.target, &map);
+}
+
+static enum mic_end fault_of(const struct mic_record *record) {
+  if (record->regs_abi == PERF_SAMPLE_REGS_ABI_NONE) return MIC_END_NO_REGISTERS;
+  return record->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? MIC_END_COMPAT_CODE : MIC_END_NONE;
+}
+
+_Static_assert((int)MIC_RECORD_REGS == (int)MIC_REG_COUNT, "one register order on both floors");
+
+static void take_sample(struct mic_processor *processor, const struct mic_record *record) {
+  struct mic_target_sample sample = {
+    .time_ns = record->time_ns,
+    .pid = record->pid,
+    .tid = record->tid,
+    .cpu = (uint16_t)record->cpu,
+    .weight = record->period,
+    .fault = fault_of(record),
+    .regs.known = record->regs.known,
+    .stack =
+      {
+        .bytes = record->stack,
+        .address = record->regs.r[MIC_REG_RSP],
+        .size = record->stack ? record->stack_size : 0,
+        .full = record->stack_full,
+      },
+  };
+  memcpy(sample.regs.r, record->regs.r, sizeof sample.regs.r);
+  mic_target_sample(processor->options.target, &sample);
+  atomic_fetch_add(&processor->counts.samples, 1);
+}
+
+static void take(struct mic_processor *processor, const struct mic_record *record) {
+  struct mic_target *target = processor->options.target;
+  switch (record->kind) {
+  case MIC_RECORD_SAMPLE: take_sample(processor, record); break;
+  case MIC_RECORD_MMAP: take_mapping(processor, record); break;
+  case MIC_RECORD_COMM:
+    mic_target_name(target, record->time_ns, record->pid, record->tid, record->name, record->exec);
+    break;
+  case MIC_RECORD_FORK:
+    mic_target_fork(target, record->time_ns, record->pid, record->tid, record->ppid, record->ptid);
+    break;
+  case MIC_RECORD_EXIT: mic_target_exit(target, record->time_ns, record->pid, record->tid); break;
+  case MIC_RECORD_LOST:
+  case MIC_RECORD_LOST_SAMPLES: take_loss(processor, record); break;
+  case MIC_RECORD_THROTTLE:
+  case MIC_RECORD_UNTHROTTLE: take_throttle(processor, record); break;
+  default: break;
+  }
+}
+
+/* Whether a record is of a process that was not asked for. */
+static bool is_strange(struct mic_processor *processor, const struct mic_record *record) {
+  if (processor->options.follow_children) return false;
+  struct mic_map *strangers = &processor->strangers;
+  if (record->kind == MIC_RECORD_FORK && record->pid != record->ppid)
+    mic_map_put(strangers, record->pid, 0, 0);
+  return mic_map_get(strangers, record->pid, 0) != MIC_NONE;
+}
+
+static bool counts(struct mic_processor *processor, const struct mic_record *record) {
+  struct mic_claims *claims = processor->options.claims;
+  return (!claims || mic_claims_accept(claims, record)) && !is_strange(processor, record);
+}
+
+static void process(struct mic_processor *processor, const struct waiting *waiting) {
+  struct mic_record record;
+  struct mic_error err = {0};
+  uint16_t size = ((const struct perf_event_header *)(const void *)waiting->bytes)->size;
+  if (mic_perf_decode(processor->options.layout, waiting->bytes, size, &record, &err) != 0)
+    problem(processor, "a perf record that does not hold together");
+  else if (counts(processor, &record))
+    take(processor, &record);
+  if (--waiting->chunk->held == 0) mic_queue_release(processor->options.queue, waiting->chunk);
+}
+
+/* Merge sort, stable: records of one time keep the order they came in. Runs that are in order
+ * already, as one ring's are, cost one pass. */
+static void merge(const struct waiting *from, size_t low, size_t middle, size_t high,
+                  struct waiting *to) {
+  size_t a = low, b = middle;
+  for (size_t i = low; i < high; i++)
+    to[i] = a < middle && (b >= high || from[a].time_ns <= from[b].time_ns) ? from[a++] : from[b++];
+}
+
+static size_t run_end(const struct waiting *at, size_t from, size_t count) {
+  size_t end = from + 1;
+  while (end < count && at[end - 1].time_ns <= at[end].time_ns) end++;
+  return end;
+}
+
+static void sort(struct mic_processor *processor) {
+  waiting_vec *ready = &processor->ready, *merged = &processor->merged;
+  mic_vec_reserve(merged, ready->count + 1);
+  for (;;) {
+    for (size_t low = 0; low < ready->count;) {
+      size_t middle = run_end(ready->at, low, ready->count);
+      if (low == 0 && middle == ready->count) return;
+      size_t high = middle < ready->count ? run_end(ready->at, middle, ready->count) : middle;
+      merge(ready->at, low, middle, high, merged->at);
+      low = high;
+    }
+    merged->count = ready->count;
+    waiting_vec swap = *ready;
+    *ready = *merged;
+    *merged = swap;
+    mic_vec_reserve(merged, ready->count + 1);
+  }
+}
+
+/* Process every waiting record stamped up to the watermark. */
+static void advance(struct mic_processor *processor, uint64_t watermark_ns) {
+  waiting_vec *waiting = &processor->waiting;
+  size_t left = 0;
+  processor->ready.count = 0;
+  for (size_t i = 0; i < waiting->count; i++) {
+    if (waiting->at[i].time_ns <= watermark_ns)
+      *mic_vec_push(&processor->ready) = waiting->at[i];
+    else
+      waiting->at[left++] = waiting->at[i];
+  }
+  waiting->count = left;
+  sort(processor);
+  for (size_t i = 0; i < processor->ready.count; i++) process(processor, &processor->ready.at[i]);
+  mic_target_time(processor->options.target, watermark_ns);
+}
+
+/* Note each record of a chunk with its time. */
+static void ingest(struct mic_processor *processor, struct mic_chunk *chunk) {
+  size_t at = 0;
+  while (at + sizeof(struct perf_event_header) <= chunk->used) {
+    const uint8_t *bytes = chunk->bytes + at;
+    uint16_t size = ((const struct perf_event_header *)(const void *)bytes)->size;
+    if (size < sizeof(struct perf_event_header) || size > chunk->used - at) break;
+    uint64_t time_ns, id;
+    uint32_t type;
+    if (mic_perf_peek(processor->options.layout, bytes, chunk->used - at, &time_ns, &id, &type)) {
+      *mic_vec_push(&processor->waiting) = (struct waiting){time_ns, bytes, chunk};
+      chunk->held++;
+      if (type == PERF_RECORD_LOST && processor->options.perf &&
+          !mic_perf_id_is_sample(processor->options.perf, id))
+        processor->read_maps = true;
+    } else {
+      problem(processor, "a perf record that does not hold together");
+    }
+    at += size;
+  }
+  if (at != chunk->used) problem(processor, "a chunk of perf records that does not hold together");
+}
+
+void mic_processor_feed(struct mic_processor *processor, struct mic_chunk *chunk) {
+  uint64_t watermark_ns = chunk->watermark_ns;
+  ingest(processor, chunk);
+  if (chunk->held == 0) mic_queue_release(processor->options.queue, chunk);
+  if (processor->read_maps) {
+    processor->read_maps = false;
+    mic_target_lost(processor->options.target);
+  }
+  if (watermark_ns <= processor->watermark_ns) return;
+  processor->watermark_ns = watermark_ns;
+  advance(processor, watermark_ns);
+  struct mic_target_counts counts;
+  mic_target_count(processor->options.target, &counts);
+  atomic_store(&processor->counts.threads, counts.threads);
+}
+
+void mic_processor_finish(struct mic_processor *processor, uint64_t end_ns) {
+  advance(processor, UINT64_MAX);
+  for (uint32_t i = 0; i < processor->throttled.room; i++) {
+    const struct mic_map_slot *slot = &processor->throttled.slots[i];
+    if (slot->value == MIC_NONE) continue;
+    struct mic_record record = {
+      .kind = MIC_RECORD_UNTHROTTLE,
+      .time_ns = end_ns,
+      .cpu = (uint32_t)slot->a,
+    };
+    take_throttle(processor, &record);
+  }
+}

@@ -1,0 +1,265 @@
+/* image.c - open, prove and keep the images behind mappings. */
+#include "target/image.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/image_file.h"
+#include "process/memory.h"
+
+enum { PAGE = 4096 };
+
+/* One page at this address in every process (arch/x86/entry/vsyscall). */
+#define VSYSCALL_ADDRESS 0xffffffffff600000ULL
+
+static struct mic_image *add_image(struct mic_images *images, uint8_t kind, const char *path) {
+  struct mic_image *image = mic_alloc(sizeof *image);
+  image->module = (uint32_t)images->all.count;
+  image->kind = kind;
+  image->fd = -1;
+  image->path = mic_strndup(path, strlen(path));
+  image->next = MIC_NONE;
+  *mic_vec_push(&images->all) = image;
+  return image;
+}
+
+static void free_image(struct mic_image *image) {
+  mic_table_free(image->table);
+  mic_elf_close(image->elf);
+  if (image->fd >= 0) close(image->fd);
+  free(image->path);
+  free(image->root);
+  free(image->names_problem);
+  free(image);
+}
+
+void mic_images_free(struct mic_images *images) {
+  for (size_t i = 0; i < images->all.count; i++) free_image(images->all.at[i]);
+  mic_vec_free(&images->all);
+  mic_map_free(&images->by_inode);
+}
+
+static void make_table(struct mic_image *image) {
+  struct mic_error err = {0};
+  if (mic_table_new(image->elf, &image->table, &err) == 0) return;
+  image->table = NULL;
+  image->problem = "its unwind information could not be read";
+}
+
+/* The running kernel has one 64-bit vDSO, so the recorder's own is every process's. */
+static struct mic_image *vdso_image(struct mic_images *images) {
+  if (images->vdso) return images->vdso;
+  struct mic_image *image = add_image(images, MIC_MODULE_VDSO, "[vdso]");
+  images->vdso = image;
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+  if (!header) {
+    image->problem = "the recorder has no vDSO to read";
+    return image;
+  }
+  /* The image ends with its section headers (arch/x86/entry/vdso); whole pages are mapped. */
+  size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+  image->memory = header;
+  image->memory_size = size;
+  struct mic_error err = {0};
+  if (mic_elf_open_memory(header, size, image->path, &image->elf, &err) == 0)
+    make_table(image);
+  else
+    image->problem = "the vDSO could not be read";
+  return image;
+}
+
+/* Whether the mapping's first page is what the file holds there: what shows that a file with the
+ * right inode number on a device that cannot be compared is the mapped one. */
+static bool same_text(int fd, const struct mic_target_map *map) {
+  uint8_t ours[PAGE], theirs[PAGE];
+  size_t want = map->size < PAGE ? map->size : PAGE, got = 0;
+  ssize_t have = pread(fd, ours, want, (off_t)map->file_offset);
+  if (have <= 0) return false;
+  if (mic_memory_read(map->pid, map->address, theirs, (size_t)have, &got, NULL) != 0) return false;
+  return got == (size_t)have && memcmp(ours, theirs, got) == 0;
+}
+
+static int open_mapped(const struct mic_target_map *map, const char **problem) {
+  struct mic_mapped mapped = {
+    .pid = map->pid,
+    .start = map->address,
+    .end = map->address + map->size,
+    .maj = map->maj,
+    .min = map->min,
+    .inode = map->inode,
+    .generation = map->generation,
+    .path = map->path,
+  };
+  struct mic_image_file file;
+  if (!mic_image_file_open(&mapped, &file)) {
+    *problem = mic_no_file_text(file.reason);
+    return -1;
+  }
+  if (file.proof != MIC_PROOF_INODE || same_text(file.fd, map)) return file.fd;
+  *problem = "the file at its path could not be proven to be the mapped one";
+  mic_image_file_close(&file);
+  return -1;
+}
+
+static uint64_t device_of(const struct mic_target_map *map) {
+  return (uint64_t)map->maj << 32 | map->min;
+}
+
+/* Held descriptors keep inode numbers from being used again; a rewrite in place shows here. */
+static bool unchanged(const struct mic_image *image) {
+  struct stat now;
+  return image->fd >= 0 && fstat(image->fd, &now) == 0 && now.st_size == image->stat.st_size &&
+         now.st_mtim.tv_sec == image->stat.st_mtim.tv_sec &&
+         now.st_mtim.tv_nsec == image->stat.st_mtim.tv_nsec;
+}
+
+static struct mic_image *known_file(const struct mic_images *images,
+                                    const struct mic_target_map *map) {
+  uint32_t id = mic_map_get(&images->by_inode, device_of(map), map->inode);
+  for (; id != MIC_NONE; id = images->all.at[id]->next)
+    if (unchanged(images->all.at[id])) return images->all.at[id];
+  return NULL;
+}
+
+/* One that could not be opened, so that a second attempt that fails too adds no second row. */
+static struct mic_image *known_missing(const struct mic_images *images,
+                                       const struct mic_target_map *map) {
+  uint32_t id = mic_map_get(&images->by_inode, device_of(map), map->inode);
+  for (; id != MIC_NONE; id = images->all.at[id]->next)
+    if (images->all.at[id]->fd < 0 && strcmp(images->all.at[id]->path, map->path) == 0)
+      return images->all.at[id];
+  return NULL;
+}
+
+/* The kernel marks the path of a file that has no name left; the mark is not part of the path. */
+static void strip_deleted(struct mic_image *image) {
+  static const char mark[] = " (deleted)";
+  size_t size = strlen(image->path), mark_size = sizeof mark - 1;
+  if (image->stat.st_nlink == 0 && size > mark_size &&
+      strcmp(image->path + size - mark_size, mark) == 0)
+    image->path[size - mark_size] = '\0';
+}
+
+static struct mic_image *file_image(struct mic_images *images, const struct mic_target_map *map) {
+  struct mic_image *image = known_file(images, map);
+  if (image) return image;
+  const char *problem = NULL;
+  const struct mic_target_options *options = images->options;
+  int fd = options->open_image ? options->open_image(options->open_data, map, &problem)
+                               : open_mapped(map, &problem);
+  if (fd < 0 && (image = known_missing(images, map))) return image;
+  image = add_image(images, MIC_MODULE_OTHER, map->path);
+  image->next = mic_map_get(&images->by_inode, device_of(map), map->inode);
+  mic_map_put(&images->by_inode, device_of(map), map->inode, image->module);
+  image->fd = fd;
+  image->problem = problem;
+  image->stat.st_ino = map->inode;
+  if (fd < 0) return image;
+  char root[64];
+  snprintf(root, sizeof root, "/proc/%u/root", map->pid);
+  image->root = mic_strndup(root, strlen(root));
+  struct mic_error err = {0};
+  if (fstat(fd, &image->stat) == 0) strip_deleted(image);
+  if (mic_elf_open(fd, image->path, &image->elf, &err) != 0) {
+    image->problem = "not an x86-64 ELF image";
+    return image;
+  }
+  image->kind = MIC_MODULE_ELF;
+  make_table(image);
+  return image;
+}
+
+static bool is_anonymous(const struct mic_target_map *map) {
+  /* Shared anonymous memory has an inode of the kernel's own (mm/shmem.c, shmem_zero_setup). */
+  return map->inode == 0 || strncmp(map->path, "/dev/zero", 9) == 0 ||
+         strncmp(map->path, "/SYSV", 5) == 0 || strncmp(map->path, "anon_inode:", 11) == 0;
+}
+
+struct mic_image *mic_images_find(struct mic_images *images, const struct mic_target_map *map) {
+  if (strcmp(map->path, "[vdso]") == 0) return vdso_image(images);
+  if (strcmp(map->path, "[vsyscall]") == 0 || map->address == VSYSCALL_ADDRESS) {
+    if (!images->vsyscall) images->vsyscall = add_image(images, MIC_MODULE_VSYSCALL, "[vsyscall]");
+    return images->vsyscall;
+  }
+  return is_anonymous(map) ? NULL : file_image(images, map);
+}
+
+/* The segment that a mapping shows: of those whose pages hold the file offset an executable one,
+ * and of several of these (small ones share a page of the file) the one the address fits. */
+static const struct mic_elf_segment *segment_of(const struct mic_elf *elf,
+                                                const struct mic_target_map *map) {
+  size_t count;
+  const struct mic_elf_segment *all = mic_elf_segments(elf, &count), *best = NULL;
+  int best_score = -1;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t from = all[i].offset & ~(uint64_t)(PAGE - 1);
+    if (map->file_offset < from || map->file_offset >= all[i].offset + all[i].file_size) continue;
+    uint64_t vaddr = (all[i].vaddr & ~(uint64_t)(PAGE - 1)) + (map->file_offset - from);
+    bool in_place = mic_elf_type(elf) == ET_EXEC && vaddr == map->address;
+    int score = (all[i].flags & PF_X ? 2 : 0) + (in_place ? 1 : 0);
+    if (score <= best_score) continue;
+    best = &all[i];
+    best_score = score;
+  }
+  return best;
+}
+
+void mic_image_code(const struct mic_image *image, const struct mic_target_map *map,
+                    struct mic_code *code) {
+  *code = (struct mic_code){
+    .start = map->address,
+    .end = map->address + map->size < map->address ? UINT64_MAX : map->address + map->size,
+    .module = image ? image->module : MIC_NONE,
+    .kind = image ? MIC_CODE_NO_IMAGE : MIC_CODE_ANON,
+  };
+  if (!image) return;
+  if (image->kind == MIC_MODULE_VSYSCALL) code->kind = MIC_CODE_VSYSCALL;
+  if (!image->elf || !image->table) return;
+  const struct mic_elf_segment *segment = segment_of(image->elf, map);
+  if (!segment) return;
+  code->kind = MIC_CODE_IMAGE;
+  code->table = image->table;
+  code->bias = map->address - (segment->vaddr - segment->offset + map->file_offset);
+}
+
+static const char *last_part(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash && slash[1] ? slash + 1 : path;
+}
+
+static uint32_t write_build_id(struct mic_writer *writer, const struct mic_elf *elf) {
+  const uint8_t *bytes;
+  size_t size = elf ? mic_elf_build_id(elf, &bytes) : 0;
+  char hex[2 * MIC_BUILD_ID_MAX + 1] = "";
+  for (size_t i = 0; i < size && i < MIC_BUILD_ID_MAX; i++)
+    snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+  return mic_writer_text(writer, hex);
+}
+
+void mic_images_write(const struct mic_images *images, struct mic_writer *writer) {
+  for (size_t i = 0; i < images->all.count; i++) {
+    const struct mic_image *image = images->all.at[i];
+    const char *problem = image->problem ? image->problem : image->names_problem;
+    struct mic_modules_row row = {
+      .kind = image->kind,
+      .path = mic_writer_text(writer, image->path),
+      .name = mic_writer_text(writer, last_part(image->path)),
+      .build_id = write_build_id(writer, image->elf),
+      .problem = mic_writer_text(writer, problem),
+      .inode = image->stat.st_ino,
+      .size = image->fd >= 0 ? (uint64_t)image->stat.st_size : image->memory_size,
+    };
+    mic_writer_modules(writer, &row);
+  }
+}
+
+size_t mic_images_memory(const struct mic_images *images) {
+  size_t total = 0;
+  for (size_t i = 0; i < images->all.count; i++)
+    if (images->all.at[i]->table) total += mic_table_memory(images->all.at[i]->table);
+  return total;
+}

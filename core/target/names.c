@@ -1,0 +1,240 @@
+/* names.c - the naming thread: a queue of locations in, functions and lines out. */
+#include "target/names.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "image/symbols.h"
+#include "target/image.h"
+
+struct request {
+  uint32_t location;
+  struct mic_image *image;
+  uint64_t vaddr;
+};
+
+struct function {
+  uint32_t name, linkage_name, module, file, line;
+};
+
+struct line {
+  uint32_t location, function, file, line, depth;
+};
+
+typedef MIC_VEC(struct request) requests_vec;
+
+struct mic_names {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t wake;
+  requests_vec asked; /* under the lock */
+  bool closing;       /* under the lock: end when nothing is asked */
+  bool dropping;      /* under the lock: end now */
+  bool joined;
+  /* The thread's own until it is joined. */
+  MIC_VEC(struct mic_symbols *) symbols; /* by module; NULL: not open */
+  MIC_VEC(bool) tried;
+  struct mic_interner strings;
+  struct mic_map files; /* string -> file */
+  MIC_VEC(uint32_t) file_paths;
+  struct mic_interner function_keys;
+  MIC_VEC(struct function) functions;
+  MIC_VEC(struct line) lines;
+};
+
+static uint32_t intern_text(struct mic_names *names, const char *text) {
+  return mic_intern(&names->strings, text, strlen(text));
+}
+
+static uint32_t intern_file(struct mic_names *names, const char *path) {
+  if (!path) return MIC_NONE;
+  uint32_t text = intern_text(names, path);
+  bool added;
+  uint32_t id = mic_map_intern(&names->files, text, 0, (uint32_t)names->file_paths.count, &added);
+  if (added) *mic_vec_push(&names->file_paths) = text;
+  return id;
+}
+
+static uint32_t intern_function(struct mic_names *names, uint32_t module,
+                                const struct mic_symbol *symbol) {
+  struct function function = {
+    .name = intern_text(names, symbol->name),
+    .linkage_name = intern_text(names, symbol->linkage_name),
+    .module = module,
+    .file = intern_file(names, symbol->decl_file),
+    .line = symbol->decl_line,
+  };
+  uint32_t id = mic_intern(&names->function_keys, (const char *)&function, sizeof function);
+  if (id == names->functions.count) *mic_vec_push(&names->functions) = function;
+  return id;
+}
+
+static void note_problem(struct mic_image *image, const char *problem) {
+  if (problem && !image->names_problem)
+    image->names_problem = mic_strndup(problem, strlen(problem));
+}
+
+/* Each image is opened once, when a location of it is first named. */
+static struct mic_symbols *symbols_of(struct mic_names *names, struct mic_image *image) {
+  while (names->symbols.count <= image->module) {
+    *mic_vec_push(&names->symbols) = NULL;
+    *mic_vec_push(&names->tried) = false;
+  }
+  if (names->tried.at[image->module]) return names->symbols.at[image->module];
+  names->tried.at[image->module] = true;
+  struct mic_symbols_source source = {
+    .fd = image->fd,
+    .memory = image->memory,
+    .memory_size = image->memory_size,
+    .path = image->path,
+    .root = image->root ? image->root : "",
+  };
+  struct mic_error err = {0};
+  struct mic_symbols *symbols = NULL;
+  if (mic_symbols_open(&source, &symbols, &err) != 0) note_problem(image, err.msg);
+  names->symbols.at[image->module] = symbols;
+  return symbols;
+}
+
+static void name_location(struct mic_names *names, const struct request *request) {
+  struct mic_image *image = request->image;
+  struct mic_symbols *symbols = symbols_of(names, image);
+  if (!symbols) return;
+  const struct mic_symbol *found;
+  size_t count = mic_symbols_lookup(symbols, request->vaddr, &found);
+  for (size_t i = 0; i < count; i++) {
+    struct line line = {
+      .location = request->location,
+      .function = intern_function(names, image->module, &found[i]),
+      .file = intern_file(names, found[i].file),
+      .line = found[i].line,
+      .depth = (uint32_t)i,
+    };
+    *mic_vec_push(&names->lines) = line;
+  }
+}
+
+/* Takes all that was asked at once; false when the thread is to end. */
+static bool take(struct mic_names *names, requests_vec *batch) {
+  pthread_mutex_lock(&names->lock);
+  while (names->asked.count == 0 && !names->closing && !names->dropping)
+    pthread_cond_wait(&names->wake, &names->lock);
+  requests_vec empty = *batch;
+  *batch = names->asked;
+  names->asked = empty;
+  names->asked.count = 0;
+  bool more = batch->count > 0 && !names->dropping;
+  pthread_mutex_unlock(&names->lock);
+  return more;
+}
+
+static bool dropped(struct mic_names *names) {
+  pthread_mutex_lock(&names->lock);
+  bool is = names->dropping;
+  pthread_mutex_unlock(&names->lock);
+  return is;
+}
+
+static void close_symbols(struct mic_names *names) {
+  for (size_t i = 0; i < names->symbols.count; i++) mic_symbols_close(names->symbols.at[i]);
+  mic_vec_free(&names->symbols);
+  mic_vec_free(&names->tried);
+}
+
+static void *run(void *data) {
+  struct mic_names *names = data;
+  requests_vec batch = {0};
+  while (take(names, &batch))
+    for (size_t i = 0; i < batch.count && !dropped(names); i++) name_location(names, &batch.at[i]);
+  mic_vec_free(&batch);
+  close_symbols(names);
+  return NULL;
+}
+
+struct mic_names *mic_names_new(void) {
+  struct mic_names *names = mic_alloc(sizeof *names);
+  pthread_mutex_init(&names->lock, NULL);
+  pthread_cond_init(&names->wake, NULL);
+  names->joined = pthread_create(&names->thread, NULL, run, names) != 0;
+  return names;
+}
+
+void mic_names_ask(struct mic_names *names, uint32_t location, struct mic_image *image,
+                   uint64_t vaddr) {
+  pthread_mutex_lock(&names->lock);
+  *mic_vec_push(&names->asked) = (struct request){location, image, vaddr};
+  if (names->asked.count == 1) pthread_cond_signal(&names->wake);
+  pthread_mutex_unlock(&names->lock);
+}
+
+static void join(struct mic_names *names, bool drop) {
+  pthread_mutex_lock(&names->lock);
+  names->closing = true;
+  names->dropping = drop;
+  pthread_cond_signal(&names->wake);
+  pthread_mutex_unlock(&names->lock);
+  if (!names->joined)
+    pthread_join(names->thread, NULL);
+  else if (!drop)
+    run(names); /* no thread could be made: name here */
+  names->joined = true;
+}
+
+static int by_location(const void *a, const void *b) {
+  const struct line *x = a, *y = b;
+  if (x->location != y->location) return x->location < y->location ? -1 : 1;
+  return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+static uint32_t write_text(const struct mic_names *names, struct mic_writer *writer,
+                           uint32_t text) {
+  const struct mic_string *string = &names->strings.strings.at[text];
+  return mic_writer_string(writer, string->bytes, string->size);
+}
+
+void mic_names_finish(struct mic_names *names, struct mic_writer *writer) {
+  join(names, false);
+  for (size_t i = 0; i < names->file_paths.count; i++) {
+    struct mic_files_row row = {.path = write_text(names, writer, names->file_paths.at[i])};
+    mic_writer_files(writer, &row);
+  }
+  for (size_t i = 0; i < names->functions.count; i++) {
+    const struct function *f = &names->functions.at[i];
+    struct mic_functions_row row = {
+      .name = write_text(names, writer, f->name),
+      .linkage_name = write_text(names, writer, f->linkage_name),
+      .module = f->module,
+      .file = f->file,
+      .line = f->line,
+    };
+    mic_writer_functions(writer, &row);
+  }
+  if (names->lines.count)
+    qsort(names->lines.at, names->lines.count, sizeof *names->lines.at, by_location);
+  for (size_t i = 0; i < names->lines.count; i++) {
+    const struct line *l = &names->lines.at[i];
+    struct mic_lines_row row = {.location = l->location,
+                                .function = l->function,
+                                .file = l->file,
+                                .line = l->line,
+                                .depth = l->depth};
+    mic_writer_lines(writer, &row);
+  }
+}
+
+void mic_names_free(struct mic_names *names) {
+  if (!names) return;
+  if (!names->joined) join(names, true);
+  pthread_mutex_destroy(&names->lock);
+  pthread_cond_destroy(&names->wake);
+  mic_vec_free(&names->asked);
+  mic_interner_free(&names->strings);
+  mic_map_free(&names->files);
+  mic_vec_free(&names->file_paths);
+  mic_interner_free(&names->function_keys);
+  mic_vec_free(&names->functions);
+  mic_vec_free(&names->lines);
+  free(names);
+}

@@ -1,0 +1,39 @@
+/*
+ * space.h - the code mapped in one process at one time, as intervals that do not overlap.
+ *
+ * A mapping ends when another covers it, at exec, at exit, or when a read of the process's maps
+ * shows it gone; what ends is handed out so that its row can be written.
+ *
+ * Threads: one user at a time.
+ */
+#ifndef MIC_TARGET_SPACE_H
+#define MIC_TARGET_SPACE_H
+
+#include "target/image.h"
+#include "unwind/unwind.h"
+
+struct mic_mapping {
+  struct mic_code code;    /* first: mic_space_find hands out its address */
+  struct mic_image *image; /* NULL: anonymous memory */
+  uint64_t file_offset;
+  uint64_t start_ns;
+};
+
+typedef MIC_VEC(struct mic_mapping) mic_mappings;
+
+struct mic_code_space {
+  mic_mappings all; /* by address */
+  uint64_t generation;
+};
+
+/* The mapping that holds an address, or NULL.  Borrowed until the maps change. */
+const struct mic_mapping *mic_code_space_find(const struct mic_code_space *maps, uint64_t address);
+/* Put a mapping in; the parts of others that it covers are pushed to *ended.  False when it was
+ * there already, under the same image. */
+bool mic_code_space_insert(struct mic_code_space *maps, const struct mic_mapping *mapping,
+                           mic_mappings *ended);
+/* End all that lies in [start, end) but is not covered by the mappings of `kept` (by address). */
+bool mic_code_space_keep(struct mic_code_space *maps, const mic_mappings *kept,
+                         mic_mappings *ended);
+
+#endif

@@ -1,0 +1,151 @@
+/* space_test.c - intervals of code: covering, splitting, keeping. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "target/space.h"
+
+static struct mic_mapping mapping(uint64_t start, uint64_t end, struct mic_image *image,
+                                  uint64_t offset) {
+  return (struct mic_mapping){
+    .code = {.start = start, .end = end, .bias = start - offset, .kind = MIC_CODE_IMAGE},
+    .image = image,
+    .file_offset = offset,
+  };
+}
+
+static void expect(const struct mic_code_space *maps, const uint64_t (*ranges)[3], size_t count) {
+  assert_int_equal(maps->all.count, count);
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(maps->all.at[i].code.start, ranges[i][0]);
+    assert_int_equal(maps->all.at[i].code.end, ranges[i][1]);
+    assert_int_equal(maps->all.at[i].file_offset, ranges[i][2]);
+  }
+}
+
+static void a_cover_in_the_middle_splits(void **state) {
+  (void)state;
+  struct mic_image a = {0}, b = {0};
+  struct mic_code_space maps = {0};
+  mic_mappings ended = {0};
+  struct mic_mapping whole = mapping(0x1000, 0x9000, &a, 0x100000);
+  struct mic_mapping middle = mapping(0x3000, 0x5000, &b, 0);
+  assert_true(mic_code_space_insert(&maps, &whole, &ended));
+  assert_int_equal(ended.count, 0);
+  assert_true(mic_code_space_insert(&maps, &middle, &ended));
+  expect(
+    &maps,
+    (uint64_t[][3]){{0x1000, 0x3000, 0x100000}, {0x3000, 0x5000, 0}, {0x5000, 0x9000, 0x104000}},
+    3);
+  assert_int_equal(ended.count, 1);
+  assert_int_equal(ended.at[0].code.start, 0x3000);
+  assert_int_equal(ended.at[0].code.end, 0x5000);
+  assert_int_equal(ended.at[0].file_offset, 0x102000);
+  assert_ptr_equal(mic_code_space_find(&maps, 0x4fff)->image, &b);
+  assert_ptr_equal(mic_code_space_find(&maps, 0x5000)->image, &a);
+  assert_null(mic_code_space_find(&maps, 0x9000));
+  assert_null(mic_code_space_find(&maps, 0xfff));
+  mic_vec_free(&maps.all);
+  mic_vec_free(&ended);
+}
+
+static void what_is_there_already_changes_nothing(void **state) {
+  (void)state;
+  struct mic_image a = {0};
+  struct mic_code_space maps = {0};
+  mic_mappings ended = {0};
+  struct mic_mapping whole = mapping(0x1000, 0x9000, &a, 0),
+                     part = mapping(0x2000, 0x3000, &a, 0x1000);
+  struct mic_mapping shifted = mapping(0x2000, 0x3000, &a, 0x2000);
+  mic_code_space_insert(&maps, &whole, &ended);
+  assert_false(mic_code_space_insert(&maps, &whole, &ended));
+  assert_false(mic_code_space_insert(&maps, &part, &ended));
+  assert_int_equal(ended.count, 0);
+  /* The same file elsewhere in the same place is another mapping. */
+  assert_true(mic_code_space_insert(&maps, &shifted, &ended));
+  assert_int_equal(maps.all.count, 3);
+  struct mic_mapping empty = mapping(0x5000, 0x5000, &a, 0);
+  assert_false(mic_code_space_insert(&maps, &empty, &ended));
+  mic_vec_free(&maps.all);
+  mic_vec_free(&ended);
+}
+
+static void a_read_ends_what_it_does_not_show(void **state) {
+  (void)state;
+  struct mic_image a = {0};
+  struct mic_code_space maps = {0};
+  mic_mappings ended = {0}, shown = {0};
+  struct mic_mapping first = mapping(0x1000, 0x4000, &a, 0),
+                     second = mapping(0x6000, 0x9000, &a, 0x6000);
+  mic_code_space_insert(&maps, &first, &ended);
+  mic_code_space_insert(&maps, &second, &ended);
+  *mic_vec_push(&shown) = mapping(0x0, 0x2000, &a, 0);
+  *mic_vec_push(&shown) = mapping(0x3000, 0x7000, &a, 0);
+  assert_true(mic_code_space_keep(&maps, &shown, &ended));
+  expect(&maps,
+         (uint64_t[][3]){{0x1000, 0x2000, 0}, {0x3000, 0x4000, 0x2000}, {0x6000, 0x7000, 0x6000}},
+         3);
+  assert_int_equal(ended.count, 2);
+  assert_int_equal(ended.at[0].code.start, 0x2000);
+  assert_int_equal(ended.at[0].code.end, 0x3000);
+  assert_int_equal(ended.at[1].code.start, 0x7000);
+  assert_int_equal(ended.at[1].code.end, 0x9000);
+  assert_false(mic_code_space_keep(&maps, &shown, &ended));
+  shown.count = 0;
+  assert_true(mic_code_space_keep(&maps, &shown, &ended));
+  assert_int_equal(maps.all.count, 0);
+  mic_vec_free(&maps.all);
+  mic_vec_free(&ended);
+  mic_vec_free(&shown);
+}
+
+/* Against one owner a page, over many random mappings. */
+static void inserts_agree_with_a_page_table(void **state) {
+  (void)state;
+  enum { PAGES = 64 };
+  static struct mic_image images[200];
+  int owner[PAGES];
+  memset(owner, 0xff, sizeof owner);
+  struct mic_code_space maps = {0};
+  mic_mappings ended = {0};
+  uint32_t seed = 7;
+  for (int i = 0; i < 200; i++) {
+    seed = seed * 1664525 + 1013904223;
+    uint64_t from = (seed >> 8) % PAGES, size = 1 + (seed >> 20) % 12;
+    uint64_t to = from + size > PAGES ? PAGES : from + size;
+    struct mic_mapping new = mapping(from << 12, to << 12, &images[i], 0x40000);
+    mic_code_space_insert(&maps, &new, &ended);
+    for (uint64_t page = from; page < to; page++) owner[page] = i;
+    for (uint64_t page = 0; page < PAGES; page++) {
+      const struct mic_mapping *found = mic_code_space_find(&maps, page << 12);
+      if (owner[page] < 0)
+        assert_null(found);
+      else
+        assert_ptr_equal(found->image, &images[owner[page]]);
+    }
+    for (size_t m = 1; m < maps.all.count; m++)
+      assert_true(maps.all.at[m - 1].code.end <= maps.all.at[m].code.start);
+    for (size_t m = 0; m < maps.all.count; m++) {
+      /* Whatever is cut off it, a byte of a mapping keeps its place in the file. */
+      const struct mic_mapping *at = &maps.all.at[m];
+      assert_int_equal(at->code.start - at->code.bias, at->file_offset);
+    }
+  }
+  mic_vec_free(&maps.all);
+  mic_vec_free(&ended);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_cover_in_the_middle_splits),
+    cmocka_unit_test(what_is_there_already_changes_nothing),
+    cmocka_unit_test(a_read_ends_what_it_does_not_show),
+    cmocka_unit_test(inserts_agree_with_a_page_table),
+  };
+  return cmocka_run_group_tests_name("space", tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* stacks.c - the prefix tree of stacks. */
+#include "target/stacks.h"
+
+#include <string.h>
+
+static uint32_t intern_location(struct mic_stacks *stacks, const struct mic_frame *frame) {
+  uint64_t what = (uint64_t)frame->module << 16 | (uint64_t)frame->kind << 8 | frame->evidence;
+  bool added;
+  uint32_t id =
+    mic_map_intern(&stacks->locations, what, frame->offset, stacks->location_count, &added);
+  if (!added) return id;
+  stacks->location_count++;
+  struct mic_locations_row row = {
+    .kind = frame->kind,
+    .evidence = frame->evidence,
+    .module = frame->module,
+    .offset = frame->offset,
+  };
+  mic_writer_locations(stacks->writer, &row);
+  if (stacks->on_location) stacks->on_location(stacks->data, id, frame);
+  return id;
+}
+
+static uint32_t add_node(struct mic_stacks *stacks, uint32_t parent, uint32_t location,
+                         enum mic_end end) {
+  struct mic_stacks_row row = {.parent = parent, .location = location, .end = (uint8_t)end};
+  mic_writer_stacks(stacks->writer, &row);
+  return stacks->node_count++;
+}
+
+static uint32_t root_node(struct mic_stacks *stacks, enum mic_end end) {
+  if (!stacks->roots[end]) stacks->roots[end] = add_node(stacks, MIC_NONE, MIC_NONE, end) + 1;
+  return stacks->roots[end] - 1;
+}
+
+static uint32_t child_node(struct mic_stacks *stacks, uint32_t parent,
+                           const struct mic_frame *frame) {
+  uint32_t location = intern_location(stacks, frame);
+  bool added;
+  uint32_t id = mic_map_intern(&stacks->nodes, parent, location, stacks->node_count, &added);
+  if (added) add_node(stacks, parent, location, MIC_END_NONE);
+  return id;
+}
+
+static bool same_frame(const struct mic_stack_step *step, const struct mic_frame *frame) {
+  return step->offset == frame->offset && step->module == frame->module &&
+         step->kind == frame->kind && step->evidence == frame->evidence;
+}
+
+uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *memory,
+                           const struct mic_frame *frames, size_t count, enum mic_end end) {
+  uint32_t root = root_node(stacks, end), shared = 0;
+  if (count > memory->room) {
+    memory->room = (uint32_t)count + 32;
+    memory->steps = mic_realloc(memory->steps, memory->room * sizeof *memory->steps);
+  }
+  if (memory->root == root + 1)
+    while (shared < memory->count && shared < count &&
+           same_frame(&memory->steps[shared], &frames[count - 1 - shared]))
+      shared++;
+  uint32_t node = shared ? memory->steps[shared - 1].node : root;
+  for (size_t i = shared; i < count; i++) {
+    const struct mic_frame *frame = &frames[count - 1 - i];
+    node = child_node(stacks, node, frame);
+    memory->steps[i] =
+      (struct mic_stack_step){frame->offset, frame->module, frame->kind, frame->evidence, node};
+  }
+  memory->count = (uint32_t)count;
+  memory->root = root + 1;
+  return node;
+}
+
+void mic_stack_memory_free(struct mic_stack_memory *memory) {
+  free(memory->steps);
+  memset(memory, 0, sizeof *memory);
+}
+
+void mic_stacks_free(struct mic_stacks *stacks) {
+  mic_map_free(&stacks->locations);
+  mic_map_free(&stacks->nodes);
+}

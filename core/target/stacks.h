@@ -1,0 +1,46 @@
+/*
+ * stacks.h - intern frames as locations and stacks as nodes of a tree.
+ *
+ * A stack is its innermost frame's node; a node's parent is its caller, and the root says why the
+ * stack ends.  Rows go to the writer as they are first seen.
+ *
+ * Threads: one user at a time.
+ */
+#ifndef MIC_TARGET_STACKS_H
+#define MIC_TARGET_STACKS_H
+
+#include "base/map.h"
+#include "capture/writer.h"
+#include "unwind/unwind.h"
+
+/* The frames of a thread's last sample, outermost first, with their nodes: what a next sample
+ * shares with it is not looked up again.  Zero-initialised is empty. */
+struct mic_stack_memory {
+  struct mic_stack_step {
+    uint64_t offset;
+    uint32_t module;
+    uint8_t kind, evidence;
+    uint32_t node;
+  } * steps;
+  uint32_t count, room;
+  uint32_t root; /* the node of the root they hang from, +1; 0 with none */
+};
+
+struct mic_stacks {
+  struct mic_writer *writer;     /* borrowed */
+  struct mic_map locations;      /* (module, kind, evidence; offset) -> location */
+  struct mic_map nodes;          /* (parent, location) -> node */
+  uint32_t roots[MIC_END_COUNT]; /* node + 1 */
+  uint32_t location_count, node_count;
+  /* Called for each new location, to have it named. */
+  void (*on_location)(void *data, uint32_t location, const struct mic_frame *frame);
+  void *data;
+};
+
+void mic_stacks_free(struct mic_stacks *stacks);
+/* The node of a stack of frames, innermost first, that ends for a reason. */
+uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *memory,
+                           const struct mic_frame *frames, size_t count, enum mic_end end);
+void mic_stack_memory_free(struct mic_stack_memory *memory);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * target.h - what is known of the recorded processes over time.
+ *
+ * Takes neutral events in order of time (forks, execs, mappings, names, exits, samples), follows
+ * processes, threads and mappings, proves the image behind each mapping, unwinds samples, interns
+ * their stacks and has their locations named; and writes all of it as rows of a capture. Recording,
+ * tapes and other sources of events all feed this one tracker.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds; rows hold them relative to the options' start_ns.
+ *
+ * Owns:    the target owns its images (one descriptor and one mapping each) and its naming thread;
+ *          it borrows the writer and appends to it from the calling thread only.
+ * Threads: one user at a time.
+ */
+#ifndef MIC_TARGET_TARGET_H
+#define MIC_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "capture/writer.h"
+#include "unwind/unwind.h"
+
+struct mic_target;
+
+/* An executable mapping, as the kernel reports it. */
+struct mic_target_map {
+  uint64_t time_ns;
+  uint32_t pid, tid;
+  uint64_t address, size, file_offset;
+  uint32_t maj, min;   /* device; both 0 for anonymous memory */
+  uint64_t inode;      /* 0 for anonymous memory */
+  uint64_t generation; /* of the inode; 0: not known */
+  const char *path;    /* "//anon", "[vdso]", a path; borrowed for the call */
+};
+
+struct mic_target_options {
+  struct mic_writer *writer; /* borrowed */
+  uint64_t start_ns;         /* the recording's time zero */
+  /* Opens the file mapped somewhere: a descriptor, or -1 with *problem (static text) set. NULL: the
+   * file that the running process has mapped (image_file.h). A tape gives its own. */
+  int (*open_image)(void *data, const struct mic_target_map *map, const char **problem);
+  void *open_data;
+};
+
+struct mic_target *mic_target_new(const struct mic_target_options *options);
+/* Stops the naming thread and frees all; what was not finished is not written. NULL is fine. */
+void mic_target_free(struct mic_target *target);
+
+/* A process that ran before the recording: reads its threads, names and mappings from /proc now.
+ * Fails with MIC_EGONE when there is no such process. */
+int mic_target_adopt(struct mic_target *target, uint32_t pid, struct mic_error *err);
+
+/* Sets time zero anew, before the first event: adopting took time that is not the recording's. */
+void mic_target_start(struct mic_target *target, uint64_t start_ns);
+
+void mic_target_fork(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid,
+                     uint32_t parent_pid, uint32_t parent_tid);
+void mic_target_name(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid,
+                     const char *name, bool exec);
+void mic_target_exit(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid);
+
+void mic_target_map(struct mic_target *target, const struct mic_target_map *map);
+
+/* Records were lost: read the maps of every live process now.  What was read waits until
+ * mic_target_time says that every record stamped before the read has been given. */
+void mic_target_lost(struct mic_target *target);
+/* Every event stamped up to time_ns has been given. */
+void mic_target_time(struct mic_target *target, uint64_t time_ns);
+
+struct mic_target_sample {
+  uint64_t time_ns;
+  uint32_t pid, tid;
+  uint16_t cpu;
+  uint8_t source; /* the row of the sources table */
+  uint64_t weight;
+  enum mic_end fault; /* NO_REGISTERS, COMPAT_CODE: why it cannot be unwound at all; else NONE */
+  struct mic_regs regs;
+  struct mic_stack_copy stack;
+};
+void mic_target_sample(struct mic_target *target, const struct mic_target_sample *sample);
+
+/* Counted, and a row of `problems` in the end. */
+void mic_target_problem(struct mic_target *target, const char *text, uint64_t count);
+
+/* Write every table that has not been written as it came: processes, threads, names, modules,
+ * mappings, locations, functions, lines, problems.  Waits for the naming thread. */
+void mic_target_finish(struct mic_target *target);
+
+struct mic_target_counts {
+  uint64_t samples, stacks, locations, processes, threads, modules;
+  uint64_t memory_bytes; /* held by the tracker: stacks, locations, tables of images */
+};
+void mic_target_count(const struct mic_target *target, struct mic_target_counts *out);
+
+#endif
