@@ -181,7 +181,7 @@ struct mic_decoder {
 struct mic_decoder *mic_decoder_new(void) {
   struct mic_decoder *d = mic_alloc(sizeof *d);
   d->zstd = or_end(ZSTD_createDCtx());
-  d->planes = mic_alloc(MIC_BLOCK_BYTES);
+  d->planes = mic_realloc(NULL, MIC_BLOCK_BYTES);
   return d;
 }
 

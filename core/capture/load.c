@@ -200,7 +200,8 @@ static void note_failure(struct load *load, size_t job, const struct mic_error *
 
 static void *work(void *argument) {
   struct load *load = argument;
-  struct worker w = {load, mic_decoder_new(), mic_alloc(MIC_BLOCK_BYTES)};
+  struct worker w = {.load = load, .decoder = mic_decoder_new()};
+  if (load->source->fd >= 0) w.room = mic_realloc(NULL, MIC_BLOCK_BYTES);
   for (;;) {
     size_t job = atomic_fetch_add(&load->next, 1);
     if (job >= load->count || job > atomic_load(&load->failed)) break;

@@ -170,11 +170,11 @@ static void a_flipped_bit_is_an_error_or_harmless(void **state) {
 static void a_flipped_bit_under_right_checksums(void **state) {
   (void)state;
   uint8_t *copy = mic_alloc(size);
-  for (size_t i = 0; i < size * 8; i++) {
+  for (size_t i = 0; i < size * 2; i++) {
     struct mic_capture *cap;
     struct mic_error err = {0};
     memcpy(copy, bytes, size);
-    copy[i / 8] ^= (uint8_t)(1 << (i % 8));
+    copy[i / 2] ^= (uint8_t)(i % 2 ? 1 : 128);
     forge_seal(copy, size);
     int code = mic_capture_open_memory(copy, size, 1 << 26, &cap, &err);
     assert_int_equal(code, err.code);
