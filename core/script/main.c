@@ -49,6 +49,8 @@ static int with_traceback(lua_State *L) {
     if (luaL_callmeta(L, 1, "__tostring")) return 1;
     message = luaL_typename(L, 1);
   }
+  /* One that Lua took at the place of the error says more than one from here. */
+  if (strstr(message, "\nstack traceback:")) return 1;
   luaL_traceback(L, L, message, 1);
   return 1;
 }

@@ -1,8 +1,180 @@
---- cli - the command line.
-local core = require("microscope.core")
+--- cli - the command line: one file a command, and what they share.
+--
+-- A command's file gives a table:
+--   name, summary   as in `microscope --help`
+--   examples        pairs of a command line and what it is for
+--   takes_program   true when a program and its arguments follow the options
+--   options(parser) adds its options (lua-argparse)
+--   run(args)       gives the exit status: 0 done, 1 failed, 2 misused
+-- M.fail and M.misuse end a command with one line on stderr and status 1 or 2.
+
+local argparse = require("argparse")
+
 local M = {}
-function M.main(argv)
-  io.stdout:write(argv[0], " ", core.prefix, "\n")
-  return 0
+
+M.version = "0.1.0"
+
+local COMMANDS = { "record", "report", "doctor", "lua-path", "completion" }
+
+-- What a command throws to end with one line, or with text for stdout (help).
+local Stop = {}
+
+--- End the command: it could not do what was asked.
+function M.fail(format, ...)
+  error(setmetatable({ status = 1, message = format:format(...) }, Stop), 0)
 end
+
+--- End the command: it was asked for what it does not have.
+function M.misuse(format, ...)
+  error(setmetatable({ status = 2, message = format:format(...) }, Stop), 0)
+end
+
+local function stop_with_text(text)
+  error(setmetatable({ status = 0, text = text }, Stop), 0)
+end
+
+local function is_command(word)
+  for _, name in ipairs(COMMANDS) do
+    if name == word then return true end
+  end
+  return false
+end
+
+local function module_of(name)
+  return require("microscope.cli." .. name:gsub("-", "_"))
+end
+
+local function add_help(parser)
+  parser:flag("-h --help"):description("Show this help."):action(function()
+    stop_with_text(parser:get_help())
+  end)
+end
+
+local function examples_text(examples)
+  local lines = { "Examples:" }
+  for _, example in ipairs(examples) do
+    lines[#lines + 1] = "  " .. example[1]
+    lines[#lines + 1] = "      " .. example[2]
+  end
+  return table.concat(lines, "\n")
+end
+
+-- Names of options or commands, as messages list them.
+local function names_of(elements)
+  local out = {}
+  for _, element in ipairs(elements) do
+    if not element._hidden then out[#out + 1] = table.concat(element._aliases, ", ") end
+  end
+  return table.concat(out, ", ")
+end
+
+-- argparse's words, in one line, with what would have been valid.
+local function on_usage_error(parser, message)
+  message = message:gsub("\n.*", "")
+  if message:match("^unknown option") then
+    message = ("%s; %s takes %s"):format(message, parser:_get_fullname(), names_of(parser._options))
+  elseif message:match("^unknown command") or message:match("^a command is required") then
+    message = ("%s; commands are %s"):format(message, table.concat(COMMANDS, ", "))
+  end
+  M.misuse("%s", message)
+end
+
+--- The parser of all commands, also for completions; and each command's by name.
+function M.parser()
+  local parser = argparse("microscope")
+    :description("An exact profiler for Linux: records a program and reports where its time went.")
+    :require_command(true):command_target("command"):add_help(false)
+    :help_max_width(80):usage_max_width(80)
+    :epilog("microscope COMMAND --help tells about a command.")
+  add_help(parser)
+  parser:flag("--version"):description("Show the version."):action(function()
+    stop_with_text("microscope " .. M.version)
+  end)
+  parser.error = on_usage_error
+  local by_name = {}
+  for _, name in ipairs(COMMANDS) do
+    local command = module_of(name)
+    local sub = parser:command(name):summary(command.summary)
+      :description(command.description or command.summary):add_help(false)
+      :epilog(examples_text(command.examples))
+    add_help(sub)
+    command.options(sub)
+    if command.usage then sub:usage("Usage: microscope " .. command.usage) end
+    by_name[name] = sub
+  end
+  return parser, by_name
+end
+
+-- Whether the option at word `i` takes the word after it as its argument; nil: no such option,
+-- which argparse will say better.
+local function takes_next(by_alias, word)
+  if word:sub(1, 2) == "--" then
+    local option = not word:find("=", 1, true) and by_alias[word]
+    return option and option._minargs > 0
+  end
+  for i = 2, #word do
+    local option = by_alias["-" .. word:sub(i, i)]
+    if not option then return false end
+    if option._minargs > 0 then return i == #word end
+  end
+  return false
+end
+
+--- Where a command line turns from options to the program: the words before, and the program
+-- with its arguments ("--" itself dropped).  A program's own options are its own.
+function M.split_program(parser, words)
+  local by_alias = {}
+  for _, option in ipairs(parser._options) do
+    for _, alias in ipairs(option._aliases) do by_alias[alias] = option end
+  end
+  local options, i = {}, 1
+  while i <= #words do
+    local word = words[i]
+    if word == "--" then
+      return options, { unpack(words, i + 1) }
+    elseif word:sub(1, 1) ~= "-" or word == "-" then
+      return options, { unpack(words, i) }
+    end
+    options[#options + 1] = word
+    if takes_next(by_alias, word) and words[i + 1] then
+      i = i + 1
+      options[#options + 1] = words[i]
+    end
+    i = i + 1
+  end
+  return options, {}
+end
+
+local function run(argv)
+  local parser, by_name = M.parser()
+  local words, program = { unpack(argv) }, nil
+  local command = by_name[argv[1]] and module_of(argv[1])
+  if command and command.takes_program then
+    words, program = M.split_program(by_name[argv[1]], { unpack(argv, 2) })
+    table.insert(words, 1, argv[1])
+  end
+  local args = parser:parse(words)
+  args.program = program
+  return module_of(args.command).run(args) or 0
+end
+
+--- Run a command line: argv[0] is the program, argv[1..] its words.  Gives the exit status.
+function M.main(argv)
+  local traceback
+  local ok, status = xpcall(function() return run(argv) end, function(err)
+    if getmetatable(err) ~= Stop then traceback = debug.traceback(tostring(err), 2) end
+    return err
+  end)
+  if ok then return status end
+  if traceback then error(traceback, 0) end
+  local stop = status
+  if stop.text then
+    io.stdout:write(stop.text, "\n")
+  else
+    local where = is_command(argv[1]) and " " .. argv[1] or ""
+    io.stderr:write("microscope", where, ": ", stop.message, "\n")
+  end
+  return stop.status
+end
+
 return M

@@ -1,0 +1,83 @@
+--- ends.lua - why stacks end where they do, and how their frames were proven.
+
+local ffi = require("ffi")
+
+local core = require("microscope.core")
+local tree_query = require("microscope.query.tree")
+
+local C = core.C
+
+local M = {}
+
+local NONE = tree_query.NONE
+local FRAME_POINTER = 2 -- MIC_EVIDENCE_FRAME_POINTER
+
+-- MIC_END_OUTERMOST and MIC_END_ENTRY: whole stacks (core/capture/ends.def).
+local WHOLE = { [1] = true, [2] = true }
+
+--- Whether stacks with this end are whole.
+function M.is_whole(code) return WHOLE[code] == true end
+
+-- A text of C's, or nil for a code that this version has no words for.
+local function words(pointer)
+  if pointer == nil then return nil end
+  return ffi.string(pointer)
+end
+
+--- What an end is called, as reports print it in brackets.
+function M.reason(code) return words(C.mic_end_text(code)) or ("reason " .. code) end
+
+--- The ends that samples of a tree have, most first:
+-- {code=, reason=, advice= (or nil), whole=, samples=, weight=}.
+function M.of(tree)
+  local out = {}
+  for code = 0, tree_query.ROOTS - 1 do
+    if tree.total_count[code] > 0 then
+      local advice = words(C.mic_end_advice(code))
+      out[#out + 1] = {
+        code = code,
+        reason = M.reason(code),
+        advice = advice ~= "" and advice or nil,
+        whole = M.is_whole(code),
+        samples = tree.total_count[code],
+        weight = tree.total[code],
+      }
+    end
+  end
+  table.sort(out, function(a, b)
+    if a.samples ~= b.samples then return a.samples > b.samples end
+    return a.code < b.code
+  end)
+  return out
+end
+
+-- Marks each stack that has a frame found by frame pointers, in it or above.
+local function mark(parent, location, evidence, stacks, marks)
+  for i = 0, stacks - 1 do
+    local up = parent[i]
+    if up ~= NONE and (marks[up] == 1 or evidence[location[i]] == FRAME_POINTER) then
+      marks[i] = 1
+    end
+  end
+end
+
+local function count_marked(stack, source, rows, wanted, marks)
+  local count = 0
+  for i = 0, rows - 1 do
+    if source[i] == wanted then count = count + marks[stack[i]] end
+  end
+  return count
+end
+
+--- How many samples have frames that only frame pointers tell of.
+function M.by_frame_pointer(cap, source)
+  local stacks = cap:rows("stacks")
+  local marks = ffi.new("uint8_t[?]", stacks + 1)
+  mark(cap:array("stacks", "parent"), cap:array("stacks", "location"),
+    cap:array("locations", "evidence"), stacks, marks)
+  return count_marked(cap:array("samples", "stack"), cap:array("samples", "source"),
+    cap:rows("samples"), source, marks)
+end
+
+M._mark, M._count_marked = mark, count_marked
+return M

@@ -1,0 +1,31 @@
+--- interval.lua - how sure a share is that was counted in samples.
+--
+-- Samples of a fixed period are independent looks at where time goes: of n looks k found the
+-- function, so k is binomial and the share's interval is Wilson's (E. B. Wilson, 1927, JASA 22).
+-- It holds near 0 and 1 and for few samples, where the normal approximation does not.
+
+local M = {}
+
+-- The 97.5 % point of the normal distribution: 2.5 % are left out on each side.
+local Z = 1.959963984540054
+
+--- The 95 % interval of a share of which k in n samples were found: low, high (0 to 1).
+function M.wilson(k, n)
+  if n <= 0 then return 0, 1 end
+  local share, z2 = k / n, Z * Z
+  local middle = share + z2 / (2 * n)
+  local half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+  local scale = 1 + z2 / n
+  -- The ends are exact where rounding would leave a trace.
+  local low = k <= 0 and 0 or math.max(0, (middle - half) / scale)
+  local high = k >= n and 1 or math.min(1, (middle + half) / scale)
+  return low, high
+end
+
+--- The same in the unit of `total`, of which the n samples are the whole.
+function M.of_total(k, n, total)
+  local low, high = M.wilson(k, n)
+  return low * total, high * total
+end
+
+return M

@@ -1,0 +1,170 @@
+--- keys.lua - what frames are told apart by: functions, or functions and lines.
+--
+-- keys = {
+--   count  = number of keys; ids are 0 to count - 1
+--   start  = FFI u32[locations + 1]: a location's frames are frame[start[l]] to
+--            frame[start[l + 1] - 1], outermost first, as inlined functions are frames too
+--   frame  = FFI u32[]: key ids
+--   kind   = FFI u8[count]: a FUNCTION, LINE or PLACE
+--   ref    = FFI u32[count]: the functions', lines' or locations' row that tells its name
+-- }
+-- A location that no function is proven for is a frame of its own (a PLACE), never dropped.
+
+local bit = require("bit")
+local ffi = require("ffi")
+
+local M = {}
+
+M.FUNCTION, M.LINE, M.PLACE = 0, 1, 2
+
+local NONE = 0xffffffff
+local SIGNAL = 1 -- MIC_LOCATION_SIGNAL
+
+local u32, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("uint8_t[?]")
+
+-- How many frames each location has, into start[location + 1].  A signal frame is one frame,
+-- whatever its trampoline's name is.
+local function count_frames(location, lines, kind, locations, start)
+  for i = 0, lines - 1 do
+    local at = location[i] + 1
+    start[at] = start[at] + 1
+  end
+  for l = 0, locations - 1 do
+    if start[l + 1] == 0 or kind[l] == SIGNAL then start[l + 1] = 1 end
+  end
+end
+
+local function add_up(start, locations)
+  for l = 1, locations do start[l] = start[l] + start[l - 1] end
+end
+
+-- Lines come innermost first: a location's first line is its last frame.
+local function fill_frames(location, depth, key_of_line, lines, kind, start, frame)
+  for i = 0, lines - 1 do
+    local l = location[i]
+    if kind[l] ~= SIGNAL then frame[start[l + 1] - 1 - depth[i]] = key_of_line[i] end
+  end
+end
+
+-- Locations without a line get keys of their own, signal frames one for all.
+local function fill_places(kind, locations, start, frame, ref, first)
+  local key, signal = first, NONE
+  for l = 0, locations - 1 do
+    local at = start[l]
+    if kind[l] == SIGNAL then
+      if signal == NONE then
+        signal = key
+        ref[key] = l
+        key = key + 1
+      end
+      frame[at] = signal
+    elseif frame[at] == NONE then
+      frame[at] = key
+      ref[key] = l
+      key = key + 1
+    end
+  end
+  return key
+end
+
+-- Keys by function: a function's id is its key.
+local function by_function(cap, lines)
+  local functions = cap:rows("functions")
+  local ref = u32(functions + 1)
+  for f = 0, functions - 1 do ref[f] = f end
+  return cap:array("lines", "function"), functions, ref, lines
+end
+
+-- Keys by function, file and line: equal triples share the key of the first.
+local function by_line(cap, lines)
+  local fn, file, line = cap:array("lines", "function"), cap:array("lines", "file"),
+    cap:array("lines", "line")
+  local key_of_line, ref, seen, count = u32(lines + 1), u32(lines + 1), {}, 0
+  -- A table of the key's own at the first use.
+  local function inner(of, key)
+    local found = of[key]
+    if not found then
+      found = {}
+      of[key] = found
+    end
+    return found
+  end
+  for i = 0, lines - 1 do
+    local places = inner(inner(seen, tonumber(fn[i])), tonumber(file[i]))
+    local key = places[line[i]]
+    if not key then
+      key = count
+      places[line[i]] = key
+      ref[key] = i
+      count = count + 1
+    end
+    key_of_line[i] = key
+  end
+  return key_of_line, count, ref
+end
+
+--- The keys of a capture's locations; by_lines tells functions apart by line.
+function M.build(cap, by_lines)
+  local locations, lines = cap:rows("locations"), cap:rows("lines")
+  local location, depth = cap:array("lines", "location"), cap:array("lines", "depth")
+  local kind = cap:array("locations", "kind")
+  local start = u32(locations + 1)
+  count_frames(location, lines, kind, locations, start)
+  add_up(start, locations)
+
+  local key_of_line, named, ref_of_named = (by_lines and by_line or by_function)(cap, lines)
+  local frames = start[locations]
+  local frame = u32(frames + 1)
+  ffi.fill(frame, (frames + 1) * 4, 0xff)
+  fill_frames(location, depth, key_of_line, lines, kind, start, frame)
+
+  local ref = u32(named + locations + 1)
+  ffi.copy(ref, ref_of_named, named * 4)
+  local count = fill_places(kind, locations, start, frame, ref, named)
+  local kinds = u8(count + 1)
+  ffi.fill(kinds, named, by_lines and M.LINE or M.FUNCTION)
+  ffi.fill(kinds + named, count - named, M.PLACE)
+  return { count = count, start = start, frame = frame, kind = kinds, ref = ref }
+end
+
+-- A module's name by its row, "" for none.
+local function module_name(cap, module)
+  if module == NONE then return "" end
+  return cap:string(cap:array("modules", "name")[module])
+end
+
+local function hex(offset) return ("0x%s"):format(bit.tohex(offset):gsub("^0+(.)", "%1")) end
+
+local function place(cap, l)
+  local kind = cap:array("locations", "kind")[l]
+  local module = cap:array("locations", "module")[l]
+  local offset = cap:array("locations", "offset")[l]
+  local name = module_name(cap, module)
+  if kind == 0 then return { name = name .. "+" .. hex(offset), module = name } end
+  if kind == SIGNAL then return { name = "[signal]", module = "" } end
+  if kind == 2 then return { name = ("[anon %s]"):format(hex(offset)), module = "" } end
+  if kind == 3 then return { name = ("[unmapped %s]"):format(hex(offset)), module = "" } end
+  return { name = cap:string(tonumber(offset)), module = name }
+end
+
+--- What a key is called: {name=, module=, file=, line=}; file and line only for keys by line,
+-- nil where they are not known.  Names are bytes from outside.
+function M.describe(cap, keys, key)
+  local kind, ref = keys.kind[key], keys.ref[key]
+  if kind == M.PLACE then return place(cap, ref) end
+  local fn = kind == M.LINE and cap:array("lines", "function")[ref] or ref
+  local out = {
+    name = cap:string(cap:array("functions", "name")[fn]),
+    module = module_name(cap, cap:array("functions", "module")[fn]),
+  }
+  if kind == M.LINE then
+    local file, line = cap:array("lines", "file")[ref], cap:array("lines", "line")[ref]
+    if file ~= NONE then out.file = cap:string(cap:array("files", "path")[file]) end
+    if line ~= 0 then out.line = line end
+  end
+  return out
+end
+
+M._count_frames, M._fill_frames, M._fill_places = count_frames, fill_frames, fill_places
+M._add_up = add_up
+return M

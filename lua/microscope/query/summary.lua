@@ -1,0 +1,155 @@
+--- summary.lua - the facts of a recording that stand above a report.
+
+local core = require("microscope.core")
+
+local C = core.C
+
+local M = {}
+
+local NO_CPU = 0xffff -- an off span that holds for all CPUs
+
+-- Rows of a table of two string columns, as a Lua table; a later row beats an earlier one.
+local function facts(cap, name)
+  local out, key, value = {}, cap:array(name, "key"), cap:array(name, "value")
+  for i = 0, cap:rows(name) - 1 do out[cap:string(key[i])] = cap:string(value[i]) end
+  return out
+end
+
+-- The kinds that struct columns of enums hold, by number.
+local COSTS = { [0] = "startup", "running", "finishing" }
+local OFF = { [0] = "queue", "budget", "throttle" }
+local UNITS = { [0] = "ns", "cycles", "count", "bytes" }
+
+local function costs(cap)
+  local out = {}
+  for _, kind in pairs(COSTS) do out[kind] = { cpu_ns = 0, wall_ns = 0 } end
+  local kind, cpu, wall = cap:array("costs", "kind"), cap:array("costs", "cpu_ns"),
+    cap:array("costs", "wall_ns")
+  for i = 0, cap:rows("costs") - 1 do
+    local cost = out[COSTS[kind[i]]]
+    if cost then
+      cost.cpu_ns = cost.cpu_ns + tonumber(cpu[i])
+      cost.wall_ns = cost.wall_ns + tonumber(wall[i])
+    end
+  end
+  return out
+end
+
+-- The length that spans cover together: they may overlap, as a full queue within a budget's pause.
+local function covered(spans)
+  table.sort(spans, function(a, b) return a[1] < b[1] end)
+  local total, up_to = 0, 0
+  for _, span in ipairs(spans) do
+    local from = math.max(span[1], up_to)
+    if span[2] > from then
+      total = total + span[2] - from
+      up_to = span[2]
+    end
+  end
+  return total
+end
+
+-- Off time: in all, by kind, and that of single CPUs apart (which is time of one CPU each).
+local function off_time(cap)
+  local start, stop = cap:array("off_spans", "start_ns"), cap:array("off_spans", "end_ns")
+  local kind, cpu = cap:array("off_spans", "kind"), cap:array("off_spans", "cpu")
+  local out = { queue = {}, budget = {}, throttle = {}, one_cpu_ns = 0 }
+  local all = {}
+  for i = 0, cap:rows("off_spans") - 1 do
+    local span = { tonumber(start[i]), tonumber(stop[i]) }
+    if cpu[i] ~= NO_CPU then
+      out.one_cpu_ns = out.one_cpu_ns + span[2] - span[1]
+    else
+      all[#all + 1] = span
+      local of_kind = out[OFF[kind[i]]]
+      if of_kind then of_kind[#of_kind + 1] = span end
+    end
+  end
+  return {
+    total_ns = covered(all),
+    queue_ns = covered(out.queue),
+    budget_ns = covered(out.budget),
+    throttle_ns = covered(out.throttle),
+    one_cpu_ns = out.one_cpu_ns,
+  }
+end
+
+local function losses(cap)
+  local kind, count = cap:array("losses", "kind"), cap:array("losses", "count")
+  local samples, records = 0, 0
+  for i = 0, cap:rows("losses") - 1 do
+    if kind[i] == C.MIC_LOSS_SAMPLES then
+      samples = samples + tonumber(count[i])
+    else
+      records = records + tonumber(count[i])
+    end
+  end
+  return samples, records
+end
+
+local function problems(cap)
+  local out, text, count = {}, cap:array("problems", "text"), cap:array("problems", "count")
+  for i = 0, cap:rows("problems") - 1 do
+    out[#out + 1] = { text = cap:string(text[i]), count = tonumber(count[i]) }
+  end
+  -- What is wrong with modules is said of those that stacks went through.
+  local problem, name = cap:array("modules", "problem"), cap:array("modules", "name")
+  for i = 0, cap:rows("modules") - 1 do
+    local why = cap:string(problem[i])
+    if why ~= "" then
+      out[#out + 1] = { text = cap:string(name[i]) .. ": " .. why, count = 1 }
+    end
+  end
+  return out
+end
+
+--- What is measured: {id=, name=, unit=, period=} of each source.
+function M.sources(cap)
+  local out = {}
+  local name, unit, period = cap:array("sources", "name"), cap:array("sources", "unit"),
+    cap:array("sources", "period")
+  for i = 0, cap:rows("sources") - 1 do
+    out[#out + 1] = {
+      id = i,
+      name = cap:string(name[i]),
+      unit = UNITS[unit[i]] or "units",
+      period = tonumber(period[i]),
+    }
+  end
+  return out
+end
+
+--- The source that a report of CPU time is about: the first of CPU time, else the first; nil
+-- for a capture without any.
+function M.cpu_source(cap)
+  local sources = M.sources(cap)
+  for _, source in ipairs(sources) do
+    if source.unit == "ns" then return source end
+  end
+  return sources[1]
+end
+
+local function duration_ns(cap)
+  return cap:rows("clocks") > 0 and tonumber(cap:array("clocks", "duration_ns")[0]) or 0
+end
+
+--- The facts: meta, settings (tables of texts), duration_ns, costs, off, lost_samples,
+-- lost_records, threads, processes, problems.
+function M.of(cap)
+  local lost_samples, lost_records = losses(cap)
+  return {
+    meta = facts(cap, "meta"),
+    settings = facts(cap, "settings"),
+    duration_ns = duration_ns(cap),
+    costs = costs(cap),
+    off = off_time(cap),
+    lost_samples = lost_samples,
+    lost_records = lost_records,
+    threads = cap:rows("threads"),
+    processes = cap:rows("processes"),
+    problems = problems(cap),
+  }
+end
+
+M._covered = covered
+return M

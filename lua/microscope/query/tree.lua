@@ -1,0 +1,172 @@
+--- tree.lua - the call tree: stacks whose frames have the same keys are one path.
+--
+-- tree = {
+--   count  = number of nodes; a node's parent has a lower number
+--   parent = FFI u32[count], key = FFI u32[count]
+--   self, total = FFI double[count]: weight that ran in the node, and in it and all below
+--   self_count, total_count = FFI double[count]: the same in samples
+--   samples, weight = of all
+-- }
+-- Nodes 0 to 255 are roots: node e stands for the stacks that end with reason e (a u8 in the
+-- schema), whose key says nothing.  Others have a parent and a key (keys.lua).
+
+local bit = require("bit")
+local ffi = require("ffi")
+
+local M = {}
+
+M.ROOTS = 256
+
+local NONE = 0xffffffff
+local bxor, band, rshift, lshift, tobit = bit.bxor, bit.band, bit.rshift, bit.lshift, bit.tobit
+
+local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
+
+-- The most nodes that a tree can have: a frame is a node, at most.
+local function most_nodes(location, stacks, start)
+  local count = M.ROOTS
+  for i = 0, stacks - 1 do
+    local l = location[i]
+    if l ~= NONE then count = count + start[l + 1] - start[l] end
+  end
+  return count
+end
+
+-- The child of a node with a key; made when there is none yet.  slots is an open-addressed
+-- table of node numbers.  The mixing is Robert Jenkins' 32-bit one, all shifts and additions,
+-- as a product of 32 bits is not exact in a double.
+local function child_of(node, key, parents, keys, slots, mask, size)
+  local h = tobit(bxor(tobit(key), tobit(node * 31)))
+  h = tobit(h + 0x7ed55d16 + lshift(h, 12))
+  h = bxor(h, 0xc761c23c, rshift(h, 19))
+  h = tobit(h + 0x165667b1 + lshift(h, 5))
+  h = bxor(tobit(h + 0xd3a2646c), lshift(h, 9))
+  h = tobit(h + 0xfd7046c5 + lshift(h, 3))
+  h = bxor(h, 0xb55a4f09, rshift(h, 16))
+  local at = band(h, mask)
+  while true do
+    local found = slots[at]
+    if found == NONE then
+      local new = size[0]
+      size[0] = new + 1
+      slots[at] = new
+      parents[new] = node
+      keys[new] = key
+      return new
+    end
+    if parents[found] == node and keys[found] == key then return found end
+    at = band(at + 1, mask)
+  end
+end
+
+-- The node of each stack.  A stack's parent has a lower number (validated), so its node is known.
+local function merge(parent, location, ends, stacks, start, frame, parents, keys, slots, mask, size,
+    node_of)
+  for i = 0, stacks - 1 do
+    local up, l = parent[i], location[i]
+    if up == NONE then
+      node_of[i] = ends[i]
+    else
+      local node = node_of[up]
+      for f = start[l], start[l + 1] - 1 do
+        node = child_of(node, frame[f], parents, keys, slots, mask, size)
+      end
+      node_of[i] = node
+    end
+  end
+end
+
+-- What each node's own samples weigh, of one source.
+local function add_samples(stack, weight, source, rows, wanted, node_of, self, self_count)
+  for i = 0, rows - 1 do
+    if source[i] == wanted then
+      local node = node_of[stack[i]]
+      self[node] = self[node] + tonumber(weight[i])
+      self_count[node] = self_count[node] + 1
+    end
+  end
+end
+
+-- From the leaves up: a node's number is above its parent's.
+local function add_up(parent, count, total, total_count)
+  for node = count - 1, M.ROOTS, -1 do
+    local up = parent[node]
+    total[up] = total[up] + total[node]
+    total_count[up] = total_count[up] + total_count[node]
+  end
+end
+
+local function sum(values, first, count)
+  local total = 0
+  for i = first, count - 1 do total = total + values[i] end
+  return total
+end
+
+local function room_for(most)
+  local room = 1024
+  while room < most * 2 do room = room * 2 end
+  return room
+end
+
+-- Parents, keys and the node of each stack.
+local function merge_stacks(cap, keys)
+  local stacks = cap:rows("stacks")
+  local location = cap:array("stacks", "location")
+  local most = most_nodes(location, stacks, keys.start)
+  local room = room_for(most)
+  local parents, node_keys, slots = u32(most), u32(most), u32(room)
+  local node_of, size = u32(stacks + 1), u32(1, M.ROOTS)
+  ffi.fill(parents, M.ROOTS * 4, 0xff)
+  ffi.fill(node_keys, M.ROOTS * 4, 0xff)
+  ffi.fill(slots, room * 4, 0xff)
+  merge(cap:array("stacks", "parent"), location, cap:array("stacks", "end"), stacks, keys.start,
+    keys.frame, parents, node_keys, slots, room - 1, size, node_of)
+  return parents, node_keys, size[0], node_of
+end
+
+--- The call tree of a capture's samples of one source.
+function M.build(cap, keys, source)
+  local parents, node_keys, count, node_of = merge_stacks(cap, keys)
+  local self, self_count = f64(count), f64(count)
+  add_samples(cap:array("samples", "stack"), cap:array("samples", "weight"),
+    cap:array("samples", "source"), cap:rows("samples"), source, node_of, self, self_count)
+  local total, total_count = f64(count), f64(count)
+  ffi.copy(total, self, count * 8)
+  ffi.copy(total_count, self_count, count * 8)
+  add_up(parents, count, total, total_count)
+  return {
+    count = count,
+    parent = parents,
+    key = node_keys,
+    self = self,
+    self_count = self_count,
+    total = total,
+    total_count = total_count,
+    samples = sum(self_count, 0, count),
+    weight = sum(self, 0, count),
+  }
+end
+
+-- Lists of children: first[node], then next_one[child].  Built from the last node down, so that
+-- a list is in ascending order.
+local function link(parent, count, first, next_one)
+  for node = count - 1, M.ROOTS, -1 do
+    local up = parent[node]
+    next_one[node] = first[up]
+    first[up] = node
+  end
+end
+
+--- The children of all nodes as two arrays: first[node] and next_one[child], 0xffffffff ends.
+function M.children(tree)
+  local first, next_one = u32(tree.count), u32(tree.count)
+  ffi.fill(first, tree.count * 4, 0xff)
+  ffi.fill(next_one, tree.count * 4, 0xff)
+  link(tree.parent, tree.count, first, next_one)
+  return first, next_one
+end
+
+M.NONE = NONE
+M._merge, M._add_samples, M._add_up, M._link = merge, add_samples, add_up, link
+M._most_nodes, M._sum = most_nodes, sum
+return M

@@ -1,0 +1,147 @@
+--- text.lua - how numbers and names from outside look in a terminal.
+
+local ffi = require("ffi")
+
+local core = require("microscope.core")
+
+local C = core.C
+
+local M = {}
+
+--- 1234567 -> "1,234,567".
+function M.count(n)
+  local text = ("%.0f"):format(n)
+  repeat
+    local changed
+    text, changed = text:gsub("^(%-?%d+)(%d%d%d)", "%1,%2")
+  until changed == 0
+  return text
+end
+
+--- "1 sample", "2 samples".
+function M.plural(n, noun) return M.count(n) .. " " .. noun .. (n == 1 and "" or "s") end
+
+local TIMES = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" } }
+
+--- Nanoseconds with three digits and a unit: "1.23 s", "45.6 ms".
+function M.time(time_ns)
+  for _, unit in ipairs(TIMES) do
+    local value = time_ns / unit[1]
+    -- What would round up to 1000 of the smaller unit belongs to the larger one.
+    if value >= 0.9995 then
+      local digits = value < 9.995 and 2 or value < 99.95 and 1 or 0
+      return ("%." .. digits .. "f %s"):format(value, unit[2])
+    end
+  end
+  return ("%d ns"):format(time_ns)
+end
+
+local SIZES = { { 2 ^ 30, "GiB" }, { 2 ^ 20, "MiB" }, { 2 ^ 10, "KiB" } }
+
+--- Bytes: "12.3 MiB".
+function M.size(bytes)
+  for _, unit in ipairs(SIZES) do
+    if bytes >= unit[1] then return ("%.1f %s"):format(bytes / unit[1], unit[2]) end
+  end
+  return ("%d B"):format(bytes)
+end
+
+--- A share as a percentage, to one place: "45.1 %"; what is there but under 0.05 is "<0.1 %".
+function M.percent(share)
+  local value = share * 100
+  if value > 0 and value < 0.05 then return "<0.1 %" end
+  return ("%.1f %%"):format(value)
+end
+
+--- A sequence of UTF-8 (RFC 3629) at a byte: its length, or nil when it is none.
+function M.utf8_length(text, at)
+  local first = text:byte(at)
+  if first < 0x80 then return 1 end
+  local size = first >= 0xc2 and first < 0xe0 and 2 or first >= 0xe0 and first < 0xf0 and 3
+    or first >= 0xf0 and first < 0xf5 and 4
+  if not size then return nil end
+  for i = at + 1, at + size - 1 do
+    local byte = text:byte(i)
+    if not byte or byte < 0x80 or byte > 0xbf then return nil end
+  end
+  local second = text:byte(at + 1)
+  -- Overlong forms, surrogates, and what is past U+10FFFF.
+  if first == 0xe0 and second < 0xa0 or first == 0xed and second > 0x9f
+    or first == 0xf0 and second < 0x90 or first == 0xf4 and second > 0x8f then
+    return nil
+  end
+  return size
+end
+
+-- C1 controls (U+0080-9F), line and paragraph separators (U+2028-9), and the marks that turn
+-- the direction of what follows (U+200E-F, U+202A-E, U+2066-9).
+local function is_control(sequence)
+  return sequence:match("^\xc2[\x80-\x9f]$") or sequence:match("^\xe2\x80[\x8e\x8f\xa8-\xae]$")
+    or sequence:match("^\xe2\x81[\xa6-\xa9]$")
+end
+
+local SHORT = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(c) return SHORT[c] or ("\\x%02x"):format(c:byte()) end))
+end
+
+--- A name from outside with nothing in it that a terminal would act on: control characters and
+-- bytes that are no UTF-8 are written as \xNN, a backslash stays.
+function M.escape(text)
+  if not text:find("[%z\1-\31\127-\255]") then return text end
+  local out, at = {}, 1
+  while at <= #text do
+    local size = M.utf8_length(text, at)
+    local piece = text:sub(at, at + (size or 1) - 1)
+    if not size or piece:match("^[%z\1-\31\127]$") or is_control(piece) then piece = hex(piece) end
+    out[#out + 1] = piece
+    at = at + (size or 1)
+  end
+  return table.concat(out)
+end
+
+--- Characters of an escaped text; each counts as one column.
+function M.width(text) return #text:gsub("[\128-\191]", "") end
+
+--- The first n characters.
+function M.head(text, n)
+  local at = 1
+  while n > 0 and at <= #text do
+    at = at + M.utf8_length(text, at)
+    n = n - 1
+  end
+  return text:sub(1, at - 1)
+end
+
+local function tail(text, n)
+  local skip = M.width(text) - n
+  return skip > 0 and text:sub(#M.head(text, skip) + 1) or text
+end
+
+--- An escaped text cut in its middle to at most `width` columns ("..." where it was cut).
+function M.fit(text, width)
+  local have = M.width(text)
+  if not width or have <= width then return text end
+  if width < 8 then return M.head(text, math.max(width, 0)) end
+  local first = math.floor((width - 3) / 2)
+  return M.head(text, first) .. "..." .. tail(text, width - 3 - first)
+end
+
+function M.left(text, width) return text .. (" "):rep(width - M.width(text)) end
+
+function M.right(text, width) return (" "):rep(width - M.width(text)) .. text end
+
+--- How wide lines on stdout may be: $COLUMNS when it is set, else a terminal's width, else nil
+-- (a file or a pipe: nothing is cut).
+function M.columns()
+  local given = tonumber(os.getenv("COLUMNS") or "")
+  if given and given >= 1 then return math.max(40, math.floor(given)) end
+  local columns = C.mic_host_columns(1)
+  return columns > 0 and math.max(40, columns) or nil
+end
+
+--- Whether a descriptor is a terminal.
+function M.is_terminal(fd) return C.mic_host_is_terminal(ffi.cast("int32_t", fd)) == 1 end
+
+return M
