@@ -19,9 +19,21 @@
 #include "capture/schema.h"
 #include "unwind/table.h"
 
-/* DWARF's numbers (System V ABI, AMD64, figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip. */
-enum { MIC_REG_RAX, MIC_REG_RDX, MIC_REG_RCX, MIC_REG_RBX, MIC_REG_RSI, MIC_REG_RDI, MIC_REG_RBP,
-       MIC_REG_RSP, MIC_REG_R8, MIC_REG_RIP = 16, MIC_REG_COUNT = 17 };
+/* DWARF's numbers (System V ABI, AMD64, figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip.
+ */
+enum {
+  MIC_REG_RAX,
+  MIC_REG_RDX,
+  MIC_REG_RCX,
+  MIC_REG_RBX,
+  MIC_REG_RSI,
+  MIC_REG_RDI,
+  MIC_REG_RBP,
+  MIC_REG_RSP,
+  MIC_REG_R8,
+  MIC_REG_RIP = 16,
+  MIC_REG_COUNT = 17
+};
 
 struct mic_regs {
   uint64_t r[MIC_REG_COUNT];
@@ -48,7 +60,9 @@ struct mic_code {
 struct mic_space {
   const struct mic_code *(*find)(void *data, uint64_t address); /* NULL: unmapped */
   void *data;
-  uint64_t generation; /* changes whenever an answer of find may: what the pc cache is held against */
+  uint64_t generation; /* changes whenever an answer of find may: what the pc cache is held against.
+                          (data, generation) never comes back with other answers, nor does a table
+                          end while an unwinder may meet its space again */
 };
 
 struct mic_stack_copy {
@@ -60,12 +74,12 @@ struct mic_stack_copy {
 
 enum { MIC_FRAME_SIGNAL = 1 /* the kernel's signal frame; the next is an interrupted pc */ };
 struct mic_frame {
-  uint64_t address;  /* absolute: the pc itself for the innermost frame and one a signal
-                        interrupted, else return address - 1 */
-  uint64_t offset;   /* the same in the image's ELF space; the address itself without an image */
-  uint32_t module;   /* mic_code.module; UINT32_MAX without a mapping */
-  uint8_t kind;      /* enum mic_location */
-  uint8_t evidence;  /* enum mic_evidence: how the step to this frame was proven */
+  uint64_t address; /* absolute: the pc itself for the innermost frame, a signal frame and the
+                       frame a signal interrupted, else return address - 1 */
+  uint64_t offset;  /* the same in the image's ELF space; the address itself without an image */
+  uint32_t module;  /* mic_code.module; UINT32_MAX without a mapping */
+  uint8_t kind;     /* enum mic_location */
+  uint8_t evidence; /* enum mic_evidence: how the step to this frame was proven */
 };
 
 struct mic_unwinder;

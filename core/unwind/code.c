@@ -1,0 +1,293 @@
+/* code.c - proofs by decoding instructions. */
+#include "unwind/code.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "unwind/insn.h"
+
+/* Hardware's register numbers to DWARF's (System V ABI, figure 3.36). */
+static const uint8_t dwarf_of[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+enum { HW_RAX = 0, HW_RCX = 1, HW_RDX = 2, HW_RSP = 4, HW_RBP = 5, HW_R11 = 11 };
+
+/* An epilogue of every register, vector restores among them, has under 40 instructions. */
+enum { RUN_MAX = 64 };
+/* ld.so's entry, the longest seen, runs on for 61 bytes to its jump. */
+enum { ENTRY_MAX_BYTES = 256 };
+/* Compilers schedule a few instructions between push %rbp and mov %rsp,%rbp. */
+enum { PROLOGUE_MAX_BYTES = 32 };
+
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+static const uint8_t push_rbp = 0x55;
+static const uint8_t mov_rsp_rbp[] = {0x48, 0x89, 0xe5};
+static const uint8_t mov_rsp_rbp_other[] = {0x48, 0x8b, 0xec}; /* the same, the other encoding */
+
+struct run {
+  const struct mic_elf *elf;
+  const struct mic_reader *reader;
+  struct mic_regs *regs;
+  uint64_t pc, cfa;
+  bool popped; /* it is in an epilogue */
+};
+
+enum outcome { GO_ON, RETURNS, FAILS };
+
+static uint64_t *reg_at(struct run *r, uint8_t hardware) { return &r->regs->r[dwarf_of[hardware]]; }
+
+static bool knows(const struct run *r, uint8_t hardware) {
+  return r->regs->known >> dwarf_of[hardware] & 1;
+}
+
+static void forget(struct run *r, uint8_t hardware) {
+  r->regs->known &= ~(1U << dwarf_of[hardware]);
+}
+
+static void set(struct run *r, uint8_t hardware, uint64_t value) {
+  *reg_at(r, hardware) = value;
+  r->regs->known |= 1U << dwarf_of[hardware];
+}
+
+static enum outcome pop(struct run *r, uint8_t hardware) {
+  uint64_t value, *rsp = reg_at(r, HW_RSP);
+  if (hardware == HW_RSP) return FAILS;
+  if (r->reader->read(r->reader, *rsp, &value))
+    set(r, hardware, value);
+  else
+    forget(r, hardware);
+  *rsp += 8;
+  r->popped = true;
+  return GO_ON;
+}
+
+/* A write to a register by an instruction whose result is not followed. */
+static enum outcome clobber(struct run *r, uint8_t hardware) {
+  if (hardware == HW_RSP) return FAILS;
+  forget(r, hardware);
+  return GO_ON;
+}
+
+static enum outcome move(struct run *r, uint8_t to, uint8_t from, bool wide) {
+  if (!wide || !knows(r, from)) return clobber(r, to);
+  set(r, to, *reg_at(r, from));
+  return GO_ON;
+}
+
+static enum outcome load_address(struct run *r, const struct mic_insn *i) {
+  if (!i->wide || i->base == MIC_INSN_NO_REG || i->index != MIC_INSN_NO_REG || !knows(r, i->base))
+    return clobber(r, i->reg);
+  set(r, i->reg, *reg_at(r, i->base) + (uint64_t)(int64_t)i->displacement);
+  return GO_ON;
+}
+
+static enum outcome finish(struct run *r) {
+  uint64_t *rsp = reg_at(r, HW_RSP);
+  if (r->cfa && *rsp + 8 != r->cfa) return FAILS;
+  uint64_t address;
+  if (!r->reader->read(r->reader, *rsp, &address)) return FAILS;
+  *rsp += 8;
+  r->regs->r[MIC_REG_RIP] = address;
+  r->regs->known |= 1U << MIC_REG_RIP;
+  return RETURNS;
+}
+
+/* A jump leaves an epilogue when nothing of the frame is left; else the one way goes on there. */
+static enum outcome jump(struct run *r, const struct mic_insn *i, bool direct) {
+  if (r->cfa && r->popped && *reg_at(r, HW_RSP) + 8 == r->cfa) return finish(r);
+  if (!direct) return FAILS;
+  r->pc += (uint64_t)i->immediate;
+  return GO_ON;
+}
+
+/* Arithmetic that reads and writes registers; the compare and test forms write none. */
+static enum outcome arithmetic(struct run *r, const struct mic_insn *i) {
+  uint8_t op = i->opcode;
+  if (op < 0x40 && (op & 7) < 6) {
+    bool compares = (op & 0x38) == 0x38;
+    if ((op & 7) >= 4) return compares ? GO_ON : clobber(r, HW_RAX);
+    bool to_rm = (op & 2) == 0;
+    if (compares) return GO_ON;
+    if (to_rm && i->mod != 3) return FAILS; /* a store */
+    return clobber(r, to_rm ? i->rm : i->reg);
+  }
+  if (op == 0x81 || op == 0x83) {
+    uint8_t what = i->reg & 7;
+    if (what == 7) return GO_ON; /* cmp */
+    if (i->mod != 3) return FAILS;
+    if (i->rm != HW_RSP) return clobber(r, i->rm);
+    if (what != 0 || !i->wide) return FAILS; /* only add $n,%rsp takes a frame down */
+    *reg_at(r, HW_RSP) += (uint64_t)i->immediate;
+    return GO_ON;
+  }
+  return FAILS;
+}
+
+static enum outcome run_one_byte(struct run *r, const struct mic_insn *i, uint8_t low) {
+  uint8_t op = i->opcode;
+  if (op >= 0x58 && op <= 0x5f) return i->operand16 ? FAILS : pop(r, low);
+  if (op >= 0xb8 && op <= 0xbf) return clobber(r, low); /* mov $n,%r */
+  switch (op) {
+  case 0x90: return GO_ON;
+  case 0xc3: return finish(r);
+  case 0xeb:
+  case 0xe9: return jump(r, i, true);
+  case 0xff: return (i->reg & 7) == 4 ? jump(r, i, false) : FAILS;
+  case 0xc9: /* leave */
+    if (!knows(r, HW_RBP)) return FAILS;
+    *reg_at(r, HW_RSP) = *reg_at(r, HW_RBP);
+    return pop(r, HW_RBP);
+  case 0x89: return i->mod == 3 ? move(r, i->rm, i->reg, i->wide) : FAILS; /* else a store */
+  case 0x8b: return i->mod == 3 ? move(r, i->reg, i->rm, i->wide) : clobber(r, i->reg);
+  case 0x8d: return load_address(r, i);
+  case 0x63: return clobber(r, i->reg); /* movslq */
+  case 0x84:
+  case 0x85:
+  case 0xa8:
+  case 0xa9: return GO_ON; /* test */
+  case 0xc7:
+  case 0xc1:
+  case 0xd1: return i->mod == 3 ? clobber(r, i->rm) : FAILS; /* mov $n; shifts */
+  default: return arithmetic(r, i);
+  }
+}
+
+static enum outcome run_two_byte(struct run *r, const struct mic_insn *i) {
+  uint8_t op = i->opcode;
+  if (i->vector) return op == 0x77 ? GO_ON : FAILS;                             /* vzeroupper */
+  if (op >= 0x40 && op <= 0x4f) return clobber(r, i->reg);                      /* cmov */
+  if (op >= 0x90 && op <= 0x9f) return i->mod == 3 ? clobber(r, i->rm) : FAILS; /* setcc */
+  switch (op) {
+  case 0x1e:
+  case 0x1f: return GO_ON; /* endbr64, nop */
+  case 0x05:               /* syscall (SDM): rcx and r11 change; the kernel sets rax */
+    clobber(r, HW_RAX);
+    clobber(r, HW_RCX);
+    return clobber(r, HW_R11);
+  case 0xb6:
+  case 0xb7:
+  case 0xbe:
+  case 0xbf:
+  case 0xaf: return clobber(r, i->reg); /* movzx, movsx, imul */
+  case 0x10:
+  case 0x28:
+  case 0x6f: return GO_ON; /* loads of vector registers */
+  default: return FAILS;
+  }
+}
+
+bool mic_code_run_to_return(const struct mic_elf *elf, uint64_t vaddr, uint64_t cfa,
+                            struct mic_regs *regs, const struct mic_reader *reader) {
+  struct run r = {.elf = elf, .reader = reader, .regs = regs, .pc = vaddr, .cfa = cfa};
+  if (!knows(&r, HW_RSP)) return false;
+  for (int n = 0; n < RUN_MAX; n++) {
+    size_t left;
+    struct mic_insn i;
+    const uint8_t *bytes = mic_elf_at(elf, r.pc, &left);
+    if (!bytes || !mic_insn_decode(bytes, left, &i)) return false;
+    r.pc += i.length;
+    uint8_t low = (uint8_t)((i.opcode & 7) | (i.rex & 1) << 3);
+    enum outcome o = i.map == MIC_MAP_ONE  ? run_one_byte(&r, &i, low)
+                     : i.map == MIC_MAP_0F ? run_two_byte(&r, &i)
+                                           : FAILS;
+    if (o != GO_ON) return o == RETURNS && !mic_elf_damaged(elf);
+  }
+  return false;
+}
+
+/* size bytes at vaddr, or NULL. */
+static const uint8_t *bytes_at(const struct mic_elf *elf, uint64_t vaddr, size_t size) {
+  size_t left;
+  const uint8_t *bytes = mic_elf_at(elf, vaddr, &left);
+  return bytes && left >= size ? bytes : NULL;
+}
+
+static bool has_bytes(const struct mic_elf *elf, uint64_t vaddr, const uint8_t *want, size_t size) {
+  const uint8_t *bytes = bytes_at(elf, vaddr, size);
+  return bytes && memcmp(bytes, want, size) == 0;
+}
+
+static bool is_mov_rsp_rbp(const struct mic_elf *elf, uint64_t vaddr) {
+  return has_bytes(elf, vaddr, mov_rsp_rbp, sizeof mov_rsp_rbp) ||
+         has_bytes(elf, vaddr, mov_rsp_rbp_other, sizeof mov_rsp_rbp_other);
+}
+
+enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr) {
+  if (is_mov_rsp_rbp(elf, vaddr) && has_bytes(elf, vaddr - 1, &push_rbp, 1))
+    return MIC_PLACE_PUSHED_RBP;
+  if (has_bytes(elf, vaddr, endbr64, sizeof endbr64)) vaddr += sizeof endbr64;
+  if (has_bytes(elf, vaddr, &push_rbp, 1) && is_mov_rsp_rbp(elf, vaddr + 1)) return MIC_PLACE_ENTRY;
+  return MIC_PLACE_UNKNOWN;
+}
+
+bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *target) {
+  static const uint8_t lengths[] = {2, 3, 4, 6, 7}; /* of ff /2 without prefixes (SDM, call) */
+  *target = 0;
+  const uint8_t *b = bytes_at(elf, vaddr - 5, 5);
+  if (b && b[0] == 0xe8) {
+    int32_t relative;
+    memcpy(&relative, b + 1, sizeof relative);
+    *target = vaddr + (uint64_t)(int64_t)relative;
+    return true;
+  }
+  for (size_t k = 0; k < sizeof lengths; k++) {
+    struct mic_insn i;
+    b = bytes_at(elf, vaddr - lengths[k], lengths[k]);
+    if (b && b[0] == 0xff && mic_insn_decode(b, lengths[k], &i) && i.length == lengths[k] &&
+        (i.reg & 7) == 2)
+      return true;
+  }
+  return false;
+}
+
+bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr) {
+  if (has_bytes(elf, vaddr, endbr64, sizeof endbr64)) vaddr += sizeof endbr64;
+  size_t left;
+  struct mic_insn i;
+  const uint8_t *b = mic_elf_at(elf, vaddr, &left);
+  if (!b || !mic_insn_decode(b, left, &i)) return false;
+  if (i.opcode == 0xff && i.map == MIC_MAP_ONE && (i.reg & 7) == 4) return true; /* a PLT stub */
+  if (*b != push_rbp) return false;
+  for (uint64_t at = vaddr + 1; at < vaddr + PROLOGUE_MAX_BYTES; at += i.length) {
+    if (is_mov_rsp_rbp(elf, at)) return true;
+    b = mic_elf_at(elf, at, &left);
+    if (!b || !mic_insn_decode(b, left, &i)) return false;
+  }
+  return false;
+}
+
+bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool within) {
+  static const uint8_t wide[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  static const uint8_t narrow[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  if (has_bytes(elf, vaddr, wide, sizeof wide) || has_bytes(elf, vaddr, narrow, sizeof narrow))
+    return true;
+  for (uint64_t past = 0; within && past <= 2; past += 2) /* the system call has 2 bytes */
+    if (has_bytes(elf, vaddr - sizeof wide + 2 - past, wide, sizeof wide) ||
+        has_bytes(elf, vaddr - sizeof narrow + 2 - past, narrow, sizeof narrow))
+      return true;
+  return false;
+}
+
+bool mic_code_follows_syscall(const struct mic_elf *elf, uint64_t vaddr) {
+  static const uint8_t syscall[] = {0x0f, 0x05};
+  return has_bytes(elf, vaddr - sizeof syscall, syscall, sizeof syscall);
+}
+
+static bool runs_on(const struct mic_insn *i) {
+  if (i->map != MIC_MAP_ONE) return true;
+  bool jumps = i->opcode == 0xeb || i->opcode == 0xe9 || i->opcode == 0xc3 || i->opcode == 0xc2 ||
+               i->opcode == 0xcc || (i->opcode == 0xff && (i->reg & 6) == 4);
+  return !jumps;
+}
+
+bool mic_code_is_entry(const struct mic_elf *elf, uint64_t vaddr) {
+  uint64_t at = mic_elf_entry(elf);
+  if (at == 0 || vaddr - at >= ENTRY_MAX_BYTES) return false;
+  for (;;) {
+    size_t left;
+    struct mic_insn i;
+    const uint8_t *b = mic_elf_at(elf, at, &left);
+    if (!b || !mic_insn_decode(b, left, &i)) return false;
+    if (vaddr - at < i.length) return !mic_elf_damaged(elf);
+    if (!runs_on(&i)) return false;
+    at += i.length;
+  }
+}

@@ -1,0 +1,47 @@
+/*
+ * code.h - what a function's own instructions prove, where call-frame information cannot.
+ *
+ * The instructions come from the image's file, which is what ran.  Nothing here guesses: an
+ * instruction that is not fully understood ends the proof.
+ */
+#ifndef MIC_UNWIND_CODE_H
+#define MIC_UNWIND_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "image/elf.h"
+#include "unwind/unwind.h"
+
+/* Memory of the thread: sampled, or of a stopped process. */
+struct mic_reader {
+  bool (*read)(const struct mic_reader *reader, uint64_t address, uint64_t *out);
+  enum mic_end (*missing)(const struct mic_reader *reader, uint64_t address); /* why read failed */
+};
+
+/* Runs the instructions at vaddr in mind until the function returns: pops, moves and the like,
+ * along the one way there is.  regs become the caller's, rsp and rip among them.  When cfa is not
+ * 0 the return must pop just below it, and a jump out of an epilogue counts as a return. */
+bool mic_code_run_to_return(const struct mic_elf *elf, uint64_t vaddr, uint64_t cfa,
+                            struct mic_regs *regs, const struct mic_reader *reader);
+
+enum mic_code_place {
+  MIC_PLACE_UNKNOWN = 0,
+  MIC_PLACE_ENTRY = 1,     /* push %rbp; mov %rsp,%rbp come next: nothing pushed yet */
+  MIC_PLACE_PUSHED_RBP = 2 /* between the two */
+};
+enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr);
+
+/* The instruction before vaddr is a call.  *target is where a direct one goes, else 0. */
+bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *target);
+/* The function at vaddr sets up a frame pointer, or is a stub that jumps on to one unknown. */
+bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr);
+/* vaddr begins the trampoline that returns from signals (mov $15,%rax; syscall), or with `within`
+ * is also its system call's address or the one past it. */
+bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool within);
+bool mic_code_follows_syscall(const struct mic_elf *elf, uint64_t vaddr);
+/* vaddr is in the code that runs on from the image's entry without a jump: the kernel starts it,
+ * nothing calls it. */
+bool mic_code_is_entry(const struct mic_elf *elf, uint64_t vaddr);
+
+#endif
