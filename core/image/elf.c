@@ -42,7 +42,7 @@ static int check_header(struct mic_elf *elf, struct mic_error *err) {
   if (h->e_machine != EM_X86_64)
     return mic_fail(err, MIC_EUNSUPPORTED, "%s: %s code (ELF machine %u), not x86-64", elf->name,
                     machine_name(h->e_machine), h->e_machine);
-  if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
+  if (h->e_type != ET_EXEC && h->e_type != ET_DYN && !(elf->any_type && h->e_type == ET_REL))
     return mic_fail(err, MIC_EUNSUPPORTED,
                     "%s: neither a program nor a shared library (ELF type %u)", elf->name,
                     h->e_type);
@@ -146,7 +146,8 @@ static struct mic_elf *new_image(const void *bytes, size_t size, const char *nam
   return elf;
 }
 
-int mic_elf_open(int fd, const char *name, struct mic_elf **out, struct mic_error *err) {
+static int open_file(int fd, const char *name, bool any_type, struct mic_elf **out,
+                     struct mic_error *err) {
   *out = NULL;
   struct stat st;
   if (fstat(fd, &st) != 0) return mic_fail_sys(err, "%s", name);
@@ -157,7 +158,16 @@ int mic_elf_open(int fd, const char *name, struct mic_elf **out, struct mic_erro
   if (code != MIC_OK) return code;
   struct mic_elf *elf = new_image(mic_guard_bytes(guard), (size_t)st.st_size, name);
   elf->guard = guard;
+  elf->any_type = any_type;
   return open_image(elf, out, err);
+}
+
+int mic_elf_open(int fd, const char *name, struct mic_elf **out, struct mic_error *err) {
+  return open_file(fd, name, false, out, err);
+}
+
+int mic_elf_open_debug(int fd, const char *name, struct mic_elf **out, struct mic_error *err) {
+  return open_file(fd, name, true, out, err);
 }
 
 int mic_elf_open_memory(const void *bytes, size_t size, const char *name, struct mic_elf **out,

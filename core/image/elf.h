@@ -37,7 +37,9 @@ struct mic_elf;
 /* Only 64-bit little-endian x86-64 programs and libraries open; others say what they are.
  * Maps the file behind fd (borrowed; may be closed after).  name is for messages. */
 int mic_elf_open(int fd, const char *name, struct mic_elf **out, struct mic_error *err);
-/* The same over memory that the caller keeps: the vDSO, a tape, a fuzzer. */
+/* As mic_elf_open for a file of debug information: relocatable objects (.dwo, .dwp) open too. */
+int mic_elf_open_debug(int fd, const char *name, struct mic_elf **out, struct mic_error *err);
+/* As mic_elf_open over memory that the caller keeps: the vDSO, a tape, a fuzzer. */
 int mic_elf_open_memory(const void *bytes, size_t size, const char *name, struct mic_elf **out,
                         struct mic_error *err);
 void mic_elf_close(struct mic_elf *elf); /* NULL is fine */

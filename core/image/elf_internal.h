@@ -21,6 +21,7 @@ struct mic_elf {
   size_t size;
   struct mic_guard *guard; /* NULL for memory that the caller keeps */
   char *name;
+  bool any_type; /* opened for its debug information: objects too */
   Elf64_Ehdr header;
   MIC_VEC(struct mic_elf_segment) segments;
   uint64_t eh_frame_vaddr, eh_frame_size; /* PT_GNU_EH_FRAME; size 0: none */
