@@ -33,8 +33,8 @@ struct hunt {
 static int open_in_root(const char *root, const char *path, int flags) {
   int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0) return -1;
-  struct open_how how = {.flags = (uint64_t)flags,
-                         .resolve = (uint64_t)(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)};
+  struct open_how how = {.flags = (unsigned)flags,
+                         .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
   int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
   close(dir);
   return fd;

@@ -1,14 +1,136 @@
-/* dwarf.c - debug information of an image. */
+/*
+ * dwarf.c - debug information of an image: which unit, which functions, which line.
+ */
 #include "image/dwarf.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "image/dwarf_internal.h"
+#include "image/symbols_table.h"
+
+static void open_alt(struct mic_dwarf *d) {
+  const struct mic_dwarf_source *s = &d->source;
+  if (!mic_debugfile_find_alt(&s->search, s->elf, s->path, &d->alt_file, s->problem)) return;
+  struct mic_dwarf_span sections[MIC_SEC_COUNT];
+  mic_dwarf_sections_of(d->alt_file.elf, "", sections, s->problem);
+  d->alt = mic_dwarf_file_open(d, sections, NULL);
+}
+
 bool mic_dwarf_open(const struct mic_dwarf_source *source, struct mic_dwarf **out) {
   *out = NULL;
-  mic_problem_add(source->problem, "no debug information");
-  return false;
+  struct mic_dwarf_span sections[MIC_SEC_COUNT];
+  mic_dwarf_sections_of(source->elf, "", sections, source->problem);
+  if (sections[MIC_SEC_INFO].size == 0) {
+    mic_problem_add(source->problem, "no debug information");
+    return false;
+  }
+  struct mic_dwarf *d = mic_alloc(sizeof *d);
+  d->source = *source;
+  d->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* libelf wants some descriptor */
+  open_alt(d);
+  d->main = mic_dwarf_file_open(d, sections, d->alt);
+  if (!d->main) {
+    mic_problem_add(source->problem, "debug information that cannot be read");
+    mic_dwarf_close(d);
+    return false;
+  }
+  *out = d;
+  return true;
 }
-void mic_dwarf_close(struct mic_dwarf *dwarf) { (void)dwarf; }
-size_t mic_dwarf_lookup(struct mic_dwarf *dwarf, uint64_t vaddr, struct mic_dwarf_frame *frames) {
-  (void)dwarf;
-  (void)vaddr;
-  (void)frames;
-  return 0;
+
+void mic_dwarf_close(struct mic_dwarf *d) {
+  if (!d) return;
+  for (size_t i = 0; i < d->split_files.count; i++) mic_dwarf_file_close(d->split_files.at[i]);
+  mic_dwarf_file_close(d->main);
+  mic_dwarf_file_close(d->alt);
+  for (size_t i = 0; i < d->split_elves.count; i++) mic_elf_close(d->split_elves.at[i]);
+  for (size_t i = 0; i < d->lines.count; i++) mic_dwarf_lines_free(d->lines.at[i]);
+  mic_debugfile_close(&d->alt_file);
+  mic_vec_free(&d->split_files);
+  mic_vec_free(&d->split_elves);
+  mic_map_free(&d->split_names);
+  mic_vec_free(&d->lines);
+  mic_cover_free(&d->cover);
+  if (d->null_fd >= 0) close(d->null_fd);
+  free(d);
+}
+
+struct index {
+  struct mic_dwarf_ranges ranges; /* of one unit, reused */
+  MIC_VEC(struct mic_cover_range) all;
+};
+
+/* A unit whose own entry has no ranges (assemblers', and old compilers'): those of its lines,
+ * and of its functions. */
+static void add_contents(struct mic_dwarf_unit *unit, struct mic_dwarf_ranges *ranges) {
+  struct mic_dwarf_lines *lines = mic_dwarf_unit_lines(unit);
+  for (size_t i = 0; lines && i < lines->sequences.count; i++)
+    *mic_vec_push(ranges) =
+      (struct mic_dwarf_range){lines->sequences.at[i].start, lines->sequences.at[i].end};
+  mic_dwarf_unit_functions(unit);
+  for (size_t i = 0; i + 1 < unit->cover.pieces.count; i++)
+    if (unit->cover.pieces.at[i].id != MIC_NONE)
+      *mic_vec_push(ranges) = (struct mic_dwarf_range){unit->cover.pieces.at[i].start,
+                                                       unit->cover.pieces.at[i + 1].start};
+}
+
+static void index_unit(struct mic_dwarf_unit *unit, uint32_t id, struct index *index) {
+  if (unit->type != DW_UT_compile && unit->type != DW_UT_skeleton) return;
+  mic_dwarf_unit_read(unit);
+  if (unit->type == DW_UT_partial) return;
+  index->ranges.count = 0;
+  Dwarf_Attribute attr;
+  mic_dwarf_ranges_of(unit, &unit->die, &index->ranges);
+  bool says =
+    dwarf_attr(&unit->die, DW_AT_ranges, &attr) || dwarf_attr(&unit->die, DW_AT_high_pc, &attr);
+  if (!says) add_contents(unit, &index->ranges);
+  for (size_t i = 0; i < index->ranges.count; i++)
+    *mic_vec_push(&index->all) =
+      (struct mic_cover_range){index->ranges.at[i].start, index->ranges.at[i].end, id, 0};
+}
+
+static void index_units(struct mic_dwarf *d) {
+  struct index index = {0};
+  d->indexed = true;
+  for (size_t i = 0; i < d->main->units.count; i++)
+    index_unit(&d->main->units.at[i], (uint32_t)i, &index);
+  mic_cover_build(&d->cover, index.all.at, index.all.count);
+  mic_vec_free(&index.ranges);
+  mic_vec_free(&index.all);
+}
+
+/* The functions at an address: the innermost first, then those it is inlined into. */
+static size_t find_functions(struct mic_dwarf_unit *unit, uint64_t vaddr,
+                             struct mic_dwarf_frame *frames) {
+  uint32_t file = frames[0].file, line = frames[0].line; /* of the code itself */
+  mic_dwarf_unit_functions(unit);
+  size_t count = 0;
+  for (uint32_t id = mic_cover_find(&unit->cover, vaddr); id != MIC_NONE;) {
+    const struct mic_dwarf_function *f = &unit->functions.at[id];
+    struct mic_dwarf_frame *frame = &frames[count++];
+    mic_dwarf_name(unit, f->entry, frame);
+    frame->file = file;
+    frame->line = line;
+    if (f->parent == MIC_NONE || count == MIC_DWARF_FRAMES_MAX) break;
+    file = mic_dwarf_unit_path(unit, f->call_file);
+    line = f->call_line;
+    id = f->parent;
+  }
+  return count;
+}
+
+size_t mic_dwarf_lookup(struct mic_dwarf *d, uint64_t vaddr, struct mic_dwarf_frame *frames) {
+  const uint32_t none = MIC_NONE;
+  frames[0] = (struct mic_dwarf_frame){none, none, none, 0, none, 0};
+  if (!d->indexed) index_units(d);
+  uint32_t id = mic_cover_find(&d->cover, vaddr);
+  if (id == MIC_NONE) return 0;
+  struct mic_dwarf_unit *unit = &d->main->units.at[id];
+  const struct mic_dwarf_lines *lines = mic_dwarf_unit_lines(unit);
+  uint32_t file;
+  if (lines && mic_dwarf_lines_find(lines, vaddr, &file, &frames[0].line))
+    frames[0].file = mic_dwarf_unit_path(unit, file);
+  struct mic_dwarf_unit *split = mic_dwarf_split(unit);
+  return find_functions(split ? split : unit, vaddr, frames);
 }

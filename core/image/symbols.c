@@ -20,6 +20,8 @@
 
 /* Cached frames before the cache starts again: 48 MiB; a recording has fewer locations. */
 enum { CACHED_FRAMES_MAX = 1 << 20 };
+/* A function that debug information has, between others, without saying what it is called. */
+static const char UNNAMED[] = "[function without a name]";
 
 struct result {
   size_t first;
@@ -90,7 +92,8 @@ static void read_tables(struct mic_symbols *s) {
   }
   add_table(s, s->image, ".symtab", ".strtab");
   if (s->debug.elf) add_table(s, s->debug.elf, ".symtab", ".strtab");
-  add_table(s, s->image, ".dynsym", ".dynstr");
+  /* What .dynsym has, .symtab has too. */
+  if (s->table.entries.count == 0) add_table(s, s->image, ".dynsym", ".dynstr");
   add_mini(s);
   mic_symtab_add_plt(&s->table, s->image);
   mic_symtab_finish(&s->table);
@@ -176,6 +179,7 @@ static uint32_t entry_linkage(struct mic_symbols *s, uint32_t entry) {
 static void push_frame(struct mic_symbols *s, const struct mic_dwarf_frame *f) {
   uint32_t linkage = f->linkage_name != MIC_NONE ? f->linkage_name : f->name;
   uint32_t name = f->linkage_name != MIC_NONE ? show(s, f->linkage_name) : f->name;
+  if (name == MIC_NONE) name = linkage = mic_intern(&s->strings, UNNAMED, sizeof UNNAMED - 1);
   *mic_vec_push(&s->frames) = (struct mic_symbol){
     .name = string_at(s, name),
     .linkage_name = string_at(s, linkage),
@@ -186,12 +190,18 @@ static void push_frame(struct mic_symbols *s, const struct mic_dwarf_frame *f) {
   };
 }
 
+static bool is_named(const struct mic_dwarf_frame *f) {
+  return f->name != MIC_NONE || f->linkage_name != MIC_NONE;
+}
+
 static struct result find(struct mic_symbols *s, uint64_t vaddr) {
   const uint32_t none = MIC_NONE;
   struct mic_dwarf_frame frames[MIC_DWARF_FRAMES_MAX] = {{none, none, none, 0, none, 0}};
   size_t count = s->dwarf ? mic_dwarf_lookup(s->dwarf, vaddr, frames) : 0;
   bool sized;
   uint32_t entry = mic_symtab_find(&s->table, vaddr, &sized);
+  /* Code of one entry without a name proves no more than no entry does. */
+  if (count == 1 && !is_named(&frames[0])) count = 0;
   if (entry != MIC_NONE && (sized || count == 0)) {
     if (count == 0) count = 1;
     frames[count - 1].linkage_name = entry_linkage(s, entry);
