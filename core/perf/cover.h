@@ -19,29 +19,30 @@
 #include "perf/record.h"
 
 /* A task that was opened. */
-struct mic_cover_task {
+struct mic_perf_cover_task {
   uint64_t opening_ns;  /* before its first event was opened */
   uint64_t complete_ns; /* after the last */
   uint64_t proven_ns;   /* its first FORK after complete_ns; UINT64_MAX: none yet */
 };
-struct mic_cover_fork {
+struct mic_perf_cover_fork {
   uint32_t tid, maker;
   uint64_t time_ns, exit_ns; /* UINT64_MAX: lives */
   bool inherits;             /* not of a kind that the events do not follow */
 };
-struct mic_cover {
+struct mic_perf_cover {
   struct mic_map task_of; /* tid -> tasks */
   struct mic_map fork_of; /* tid -> forks, the latest */
-  MIC_VEC(struct mic_cover_task) tasks;
-  MIC_VEC(struct mic_cover_fork) forks;
+  MIC_VEC(struct mic_perf_cover_task) tasks;
+  MIC_VEC(struct mic_perf_cover_fork) forks;
 };
 
-void mic_cover_opened(struct mic_cover *cover, uint32_t tid, uint64_t opening_ns,
-                      uint64_t complete_ns);
+void mic_perf_cover_opened(struct mic_perf_cover *cover, uint32_t tid, uint64_t opening_ns,
+                           uint64_t complete_ns);
 /* A FORK or EXIT record, in any order.  threads_only: new processes inherit nothing. */
-void mic_cover_note(struct mic_cover *cover, const struct mic_record *record, bool threads_only);
-bool mic_cover_has(const struct mic_cover *cover, uint32_t tid);
-void mic_cover_forget_forks(struct mic_cover *cover);
-void mic_cover_free(struct mic_cover *cover);
+void mic_perf_cover_note(struct mic_perf_cover *cover, const struct mic_record *record,
+                         bool threads_only);
+bool mic_perf_cover_has(const struct mic_perf_cover *cover, uint32_t tid);
+void mic_perf_cover_forget_forks(struct mic_perf_cover *cover);
+void mic_perf_cover_free(struct mic_perf_cover *cover);
 
 #endif

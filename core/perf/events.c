@@ -60,7 +60,7 @@ struct mic_perf {
   MIC_VEC(struct event) events;
   MIC_VEC(struct doubtful) doubtful;
   struct mic_map event_of; /* id -> events */
-  struct mic_cover cover;
+  struct mic_perf_cover cover;
   size_t batch_began; /* tasks there were when the current list of tasks began */
   uint8_t *scratch;   /* one record */
   int epoll;
@@ -266,7 +266,7 @@ void mic_perf_free(struct mic_perf *perf) {
   mic_vec_free(&perf->events);
   mic_vec_free(&perf->doubtful);
   mic_map_free(&perf->event_of);
-  mic_cover_free(&perf->cover);
+  mic_perf_cover_free(&perf->cover);
   free(perf->scratch);
   free(perf);
 }
@@ -338,7 +338,7 @@ static int add(struct mic_perf *perf, uint32_t tid, uint32_t when, struct mic_er
     return code;
   }
   if (perf->batch_began) *mic_vec_push(&perf->doubtful) = (struct doubtful){tid, opening_ns};
-  mic_cover_opened(&perf->cover, tid, opening_ns, mic_clock_ns());
+  mic_perf_cover_opened(&perf->cover, tid, opening_ns, mic_clock_ns());
   return 0;
 }
 
@@ -378,7 +378,7 @@ int mic_perf_add_tasks(struct mic_perf *perf, const uint32_t *tids, size_t count
 static void note(struct mic_perf *perf, const void *bytes, size_t size) {
   struct mic_record record;
   if (mic_perf_decode(&perf->layout, bytes, size, &record, NULL) == 0)
-    mic_cover_note(&perf->cover, &record, !perf->settings.follows_children);
+    mic_perf_cover_note(&perf->cover, &record, !perf->settings.follows_children);
 }
 
 bool mic_perf_has(struct mic_perf *perf, uint32_t tid) {
@@ -389,7 +389,7 @@ bool mic_perf_has(struct mic_perf *perf, uint32_t tid) {
     while ((size = mic_ring_peek(ring->ring, &ring->noted, perf->scratch, MIC_RECORD_MAX_BYTES)))
       note(perf, perf->scratch, size);
   }
-  return mic_cover_has(&perf->cover, tid);
+  return mic_perf_cover_has(&perf->cover, tid);
 }
 
 /* Records of a side ring are copied as they are, so a position in the copy is one in the ring. */
@@ -437,7 +437,7 @@ int mic_perf_enable(struct mic_perf *perf, struct mic_error *err) {
   if (code) return code;
   perf->enabled = true;
   perf->attaching = false;
-  mic_cover_forget_forks(&perf->cover);
+  mic_perf_cover_forget_forks(&perf->cover);
   return 0;
 }
 

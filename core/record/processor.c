@@ -283,7 +283,7 @@ void mic_processor_feed(struct mic_processor *processor, struct mic_chunk *chunk
     processor->read_maps = false;
     mic_target_lost(processor->options.target);
   }
-  if (watermark_ns <= processor->watermark_ns) return;
+  if (watermark_ns == 0 || watermark_ns < processor->watermark_ns) return;
   processor->watermark_ns = watermark_ns;
   advance(processor, watermark_ns);
   struct mic_target_counts counts;

@@ -20,6 +20,7 @@
 #include "record/collector.h"
 #include "record/facts.h"
 #include "record/processor.h"
+#include "record/tape.h"
 
 enum {
   NS_PER_MS = 1000000,
@@ -45,7 +46,8 @@ struct mic_session {
   struct mic_target *target;
   struct mic_processor *processor;
   struct mic_collector *collector;
-  pthread_t thread; /* the processor's */
+  struct mic_tape *tape; /* NULL: none is kept */
+  pthread_t thread;      /* the processor's */
   sigset_t old_mask;
   int signals, done; /* signalfd, eventfd */
   uint64_t start_ns, startup_cpu_ns;
@@ -64,6 +66,7 @@ static char *keep(struct mic_session *s, const char *text) {
 static void copy_options(struct mic_session *s, const struct mic_record_options *options) {
   s->options = *options;
   s->options.output = keep(s, options->output);
+  if (options->tape) s->options.tape = keep(s, options->tape);
   size_t argc = 0;
   while (options->argv && options->argv[argc]) argc++;
   s->argv = mic_alloc((argc + 1) * sizeof *s->argv);
@@ -117,8 +120,8 @@ static uint64_t ring_bytes(const struct mic_record_options *o) {
   return bytes;
 }
 
-int mic_session_new(const struct mic_record_options *options, struct mic_session **out,
-                    struct mic_error *err) {
+MIC_EXPORT int mic_session_new(const struct mic_record_options *options, struct mic_session **out,
+                               struct mic_error *err) {
   *out = NULL;
   int rc = check_options(options, err);
   if (rc != MIC_OK) return rc;
@@ -197,8 +200,25 @@ static int attach(struct mic_session *s, struct mic_error *err) {
   return mic_fail(err, MIC_ELIMIT, "the process makes threads faster than they can be attached to");
 }
 
+static int open_for_tape(void *data, const struct mic_target_map *map, const char **problem) {
+  struct mic_session *s = data;
+  if (strcmp(map->path, "[vdso]") == 0) {
+    size_t size;
+    const void *vdso = mic_target_own_vdso(&size);
+    if (vdso) mic_tape_vdso(s->tape, vdso, size);
+    return -1;
+  }
+  int fd = mic_target_open_mapped(map, problem);
+  mic_tape_image(s->tape, map, fd);
+  return fd;
+}
+
 static void make_target(struct mic_session *s) {
   struct mic_target_options target = {.writer = s->writer, .start_ns = s->start_ns};
+  if (s->tape) {
+    target.open_image = open_for_tape;
+    target.open_data = s;
+  }
   s->target = mic_target_new(&target);
 }
 
@@ -243,6 +263,18 @@ static void complete(struct mic_session *s) {
   mic_facts_end(s->writer, s->start_ns, duration_ns, s->launch ? &s->status : NULL);
 }
 
+static void feed(struct mic_session *s, struct mic_chunk *chunk) {
+  if (s->tape) mic_tape_chunk(s->tape, chunk);
+  mic_processor_feed(s->processor, chunk);
+}
+
+static void close_tape(struct mic_session *s, uint64_t stop_ns) {
+  struct mic_error err = {0};
+  struct mic_tape *tape = s->tape;
+  s->tape = NULL;
+  if (tape && mic_tape_close(tape, stop_ns, &err) != MIC_OK) fail(s, &err);
+}
+
 static void *process(void *data) {
   struct mic_session *s = data;
   bool dropping = false;
@@ -250,7 +282,7 @@ static void *process(void *data) {
     if (dropping)
       mic_queue_release(s->queue, chunk);
     else
-      mic_processor_feed(s->processor, chunk);
+      feed(s, chunk);
     atomic_store(&s->bytes, mic_writer_bytes(s->writer));
     if (!dropping && mic_writer_failed(s->writer)) {
       dropping = true;
@@ -258,6 +290,7 @@ static void *process(void *data) {
     }
   }
   complete(s);
+  close_tape(s, atomic_load(&s->stop_ns));
   struct mic_error err = {0};
   struct mic_writer *writer = s->writer;
   s->writer = NULL;
@@ -293,19 +326,22 @@ static int start_threads(struct mic_session *s, struct mic_error *err) {
   return MIC_OK;
 }
 
-int mic_session_start(struct mic_session *s, struct mic_error *err) {
+MIC_EXPORT int mic_session_start(struct mic_session *s, struct mic_error *err) {
   if (s->started || s->perf == NULL) return mic_fail(err, MIC_ESTATE, "the session was started");
   int rc = s->argv[0] ? launch(s, err) : attach(s, err);
   if (rc != MIC_OK) return rc;
   if (!s->launch) s->claims = mic_perf_claims(s->perf);
   s->start_ns = mic_clock_ns() + s->options.delay_ns;
+  if (s->options.tape)
+    rc = mic_tape_create(s->options.tape, s->perf, s->start_ns, s->options.period, &s->tape, err);
+  if (rc != MIC_OK) return rc;
   make_target(s);
   mic_facts_start(s->writer, &s->options);
   for (uint32_t i = 0; i < s->options.pid_count && rc == MIC_OK; i++)
     rc = mic_target_adopt(s->target, s->pids[i], err);
   if (rc != MIC_OK) return rc;
-  /* From here on the program's time runs. */
-  s->start_ns = mic_clock_ns() + s->options.delay_ns;
+  /* From here on the program's time runs; a tape has its time zero in its head already. */
+  if (!s->tape) s->start_ns = mic_clock_ns() + s->options.delay_ns;
   mic_target_start(s->target, s->start_ns);
   make_processor(s);
   s->startup_cpu_ns = mic_clock_process_cpu_ns();
@@ -314,7 +350,7 @@ int mic_session_start(struct mic_session *s, struct mic_error *err) {
   return rc == MIC_OK ? start_threads(s, err) : rc;
 }
 
-void mic_session_stop(struct mic_session *s) {
+MIC_EXPORT void mic_session_stop(struct mic_session *s) {
   uint64_t expected = 0;
   if (atomic_compare_exchange_strong(&s->stop_ns, &expected, mic_clock_ns()))
     atomic_store(&s->stop_cpu_ns, mic_clock_process_cpu_ns());
@@ -398,8 +434,8 @@ static void wait_for_event(struct mic_session *s, int32_t timeout_ms) {
   free(fds);
 }
 
-int mic_session_poll(struct mic_session *s, int32_t timeout_ms, struct mic_session_event *event,
-                     struct mic_error *err) {
+MIC_EXPORT int mic_session_poll(struct mic_session *s, int32_t timeout_ms,
+                                struct mic_session_event *event, struct mic_error *err) {
   if (!s->started) return mic_fail(err, MIC_ESTATE, "the session was not started");
   *event = (struct mic_session_event){MIC_SESSION_TICK, 0};
   if (next_event(s, event)) return MIC_OK;
@@ -408,7 +444,7 @@ int mic_session_poll(struct mic_session *s, int32_t timeout_ms, struct mic_sessi
   return MIC_OK;
 }
 
-int mic_session_end_program(struct mic_session *s, int32_t *status) {
+MIC_EXPORT int mic_session_end_program(struct mic_session *s, int32_t *status) {
   struct mic_exit end = {0};
   *status = s->status;
   if (!s->launch || s->told_exit) return MIC_OK;
@@ -428,7 +464,7 @@ int mic_session_end_program(struct mic_session *s, int32_t *status) {
   return MIC_OK;
 }
 
-void mic_session_numbers(const struct mic_session *s, struct mic_session_numbers *out) {
+MIC_EXPORT void mic_session_numbers(const struct mic_session *s, struct mic_session_numbers *out) {
   memset(out, 0, sizeof *out);
   out->ring_bytes = s->settings.ring_bytes;
   out->ring_bytes_asked = s->options.ring_bytes;
@@ -454,9 +490,11 @@ void mic_session_numbers(const struct mic_session *s, struct mic_session_numbers
   out->finishing_cpu_ns = end_cpu_ns > stop_cpu_ns ? end_cpu_ns - stop_cpu_ns : 0;
 }
 
-void mic_session_error(const struct mic_session *s, struct mic_error *out) { *out = s->error; }
+MIC_EXPORT void mic_session_error(const struct mic_session *s, struct mic_error *out) {
+  *out = s->error;
+}
 
-void mic_session_free(struct mic_session *s) {
+MIC_EXPORT void mic_session_free(struct mic_session *s) {
   if (!s) return;
   int32_t status;
   if (s->started) mic_session_stop(s);
@@ -464,6 +502,7 @@ void mic_session_free(struct mic_session *s) {
   mic_collector_free(s->collector);
   if (s->launch && s->start_ns) mic_session_end_program(s, &status);
   mic_launch_free(s->launch);
+  close_tape(s, 0);
   mic_processor_free(s->processor);
   mic_target_free(s->target);
   mic_claims_free(s->claims);

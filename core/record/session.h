@@ -49,6 +49,7 @@ struct mic_record_options {
   uint64_t ring_bytes;      /* of each CPU's sample ring; 0: by rate and stack_bytes */
   uint64_t queue_bytes;     /* between collector and processor; 0: 64 MiB */
   const char *output;       /* the capture's path */
+  const char *tape;         /* also keep what the kernel gave, to replay it; NULL: no */
   const char *const *argv;  /* the program and its arguments, NULL-terminated; NULL with pids */
   const uint32_t *pids;     /* processes to attach to */
   uint32_t pid_count;

@@ -50,22 +50,31 @@ static void make_table(struct mic_image *image) {
   image->problem = "its unwind information could not be read";
 }
 
-/* The running kernel has one 64-bit vDSO, so the recorder's own is every process's. */
-static struct mic_image *vdso_image(struct mic_images *images) {
-  if (images->vdso) return images->vdso;
-  struct mic_image *image = add_image(images, MIC_MODULE_VDSO, "[vdso]");
-  images->vdso = image;
+const void *mic_target_own_vdso(size_t *size) {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
-  if (!header) {
-    image->problem = "the recorder has no vDSO to read";
-    return image;
-  }
   /* The image ends with its section headers (arch/x86/entry/vdso); whole pages are mapped. */
-  size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-  image->memory = header;
-  image->memory_size = size;
+  *size = header ? header->e_shoff + (size_t)header->e_shnum * header->e_shentsize : 0;
+  return header;
+}
+
+static void read_own_vdso(struct mic_image *image, struct mic_error *err) {
+  image->memory = mic_target_own_vdso(&image->memory_size);
+  if (image->memory)
+    mic_elf_open_memory(image->memory, image->memory_size, image->path, &image->elf, err);
+}
+
+static struct mic_image *vdso_image(struct mic_images *images, const struct mic_target_map *map) {
+  if (images->vdso) return images->vdso;
+  const struct mic_target_options *options = images->options;
+  struct mic_image *image = images->vdso = add_image(images, MIC_MODULE_VDSO, "[vdso]");
   struct mic_error err = {0};
-  if (mic_elf_open_memory(header, size, image->path, &image->elf, &err) == 0)
+  if (options->open_image)
+    image->fd = options->open_image(options->open_data, map, &image->problem);
+  if (image->fd >= 0)
+    mic_elf_open(image->fd, image->path, &image->elf, &err);
+  else
+    read_own_vdso(image, &err);
+  if (image->elf)
     make_table(image);
   else
     image->problem = "the vDSO could not be read";
@@ -83,7 +92,7 @@ static bool same_text(int fd, const struct mic_target_map *map) {
   return got == (size_t)have && memcmp(ours, theirs, got) == 0;
 }
 
-static int open_mapped(const struct mic_target_map *map, const char **problem) {
+int mic_target_open_mapped(const struct mic_target_map *map, const char **problem) {
   struct mic_mapped mapped = {
     .pid = map->pid,
     .start = map->address,
@@ -150,7 +159,7 @@ static struct mic_image *file_image(struct mic_images *images, const struct mic_
   const char *problem = NULL;
   const struct mic_target_options *options = images->options;
   int fd = options->open_image ? options->open_image(options->open_data, map, &problem)
-                               : open_mapped(map, &problem);
+                               : mic_target_open_mapped(map, &problem);
   if (fd < 0 && (image = known_missing(images, map))) return image;
   image = add_image(images, MIC_MODULE_OTHER, map->path);
   image->next = mic_map_get(&images->by_inode, device_of(map), map->inode);
@@ -180,7 +189,7 @@ static bool is_anonymous(const struct mic_target_map *map) {
 }
 
 struct mic_image *mic_images_find(struct mic_images *images, const struct mic_target_map *map) {
-  if (strcmp(map->path, "[vdso]") == 0) return vdso_image(images);
+  if (strcmp(map->path, "[vdso]") == 0) return vdso_image(images, map);
   if (strcmp(map->path, "[vsyscall]") == 0 || map->address == VSYSCALL_ADDRESS) {
     if (!images->vsyscall) images->vsyscall = add_image(images, MIC_MODULE_VSYSCALL, "[vsyscall]");
     return images->vsyscall;

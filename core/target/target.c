@@ -283,10 +283,14 @@ void mic_target_sample(struct mic_target *target, const struct mic_target_sample
   };
   mic_writer_samples(target->writer, &row);
   target->samples++;
+  target->frames += count;
+  target->stack_bytes += sample->stack.size;
 }
 
 void mic_target_count(const struct mic_target *target, struct mic_target_counts *out) {
   *out = (struct mic_target_counts){
+    .frames = target->frames,
+    .stack_bytes = target->stack_bytes,
     .samples = target->samples,
     .stacks = target->stacks.node_count,
     .locations = target->stacks.location_count,

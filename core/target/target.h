@@ -35,11 +35,18 @@ struct mic_target_map {
   const char *path;    /* "//anon", "[vdso]", a path; borrowed for the call */
 };
 
+/* The file that a running process has mapped, proven to be it: a descriptor, or -1 with *problem
+ * (static text) set. */
+int mic_target_open_mapped(const struct mic_target_map *map, const char **problem);
+
+/* The running kernel has one 64-bit vDSO, so the recorder's own is every process's. NULL: none. */
+const void *mic_target_own_vdso(size_t *size);
+
 struct mic_target_options {
   struct mic_writer *writer; /* borrowed */
   uint64_t start_ns;         /* the recording's time zero */
-  /* Opens the file mapped somewhere: a descriptor, or -1 with *problem (static text) set. NULL: the
-   * file that the running process has mapped (image_file.h). A tape gives its own. */
+  /* Opens the image mapped somewhere, as mic_target_open_mapped does, which NULL stands for. A tape
+   * gives its own, "[vdso]" too: without a hook the vDSO is the recorder's own. */
   int (*open_image)(void *data, const struct mic_target_map *map, const char **problem);
   void *open_data;
 };
@@ -89,6 +96,7 @@ void mic_target_problem(struct mic_target *target, const char *text, uint64_t co
 void mic_target_finish(struct mic_target *target);
 
 struct mic_target_counts {
+  uint64_t frames, stack_bytes; /* unwound, copied: all samples */
   uint64_t samples, stacks, locations, processes, threads, modules;
   uint64_t memory_bytes; /* held by the tracker: stacks, locations, tables of images */
 };
