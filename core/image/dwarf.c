@@ -14,7 +14,7 @@ static void open_alt(struct mic_dwarf *d) {
   if (!mic_debugfile_find_alt(&s->search, s->elf, s->path, &d->alt_file, s->problem)) return;
   struct mic_dwarf_span sections[MIC_SEC_COUNT];
   mic_dwarf_sections_of(d->alt_file.elf, "", sections, s->problem);
-  d->alt = mic_dwarf_file_open(d, sections, NULL);
+  d->alt = mic_dwarf_file_open(d, sections, NULL, false);
 }
 
 bool mic_dwarf_open(const struct mic_dwarf_source *source, struct mic_dwarf **out) {
@@ -29,7 +29,7 @@ bool mic_dwarf_open(const struct mic_dwarf_source *source, struct mic_dwarf **ou
   d->source = *source;
   d->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* libelf wants some descriptor */
   open_alt(d);
-  d->main = mic_dwarf_file_open(d, sections, d->alt);
+  d->main = mic_dwarf_file_open(d, sections, d->alt, false);
   if (!d->main) {
     mic_problem_add(source->problem, "debug information that cannot be read");
     mic_dwarf_close(d);

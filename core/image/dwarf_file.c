@@ -184,8 +184,9 @@ static void index_units(struct mic_dwarf_file *file) {
 
 struct mic_dwarf_file *mic_dwarf_file_open(struct mic_dwarf *owner,
                                            const struct mic_dwarf_span *sections,
-                                           struct mic_dwarf_file *alt) {
+                                           struct mic_dwarf_file *alt, bool is_split) {
   struct mic_dwarf_file *file = mic_alloc(sizeof *file);
+  file->is_split = is_split;
   file->owner = owner;
   file->alt = alt;
   memcpy(file->sections, sections, sizeof file->sections);
@@ -274,9 +275,8 @@ static uint32_t string_attribute(struct mic_dwarf_unit *unit, unsigned name, uns
 static void read_gnu_split(struct mic_dwarf_unit *unit) {
   mic_dwarf_number(&unit->die, DW_AT_GNU_ranges_base, &unit->ranges_base);
   if (!mic_dwarf_number(&unit->die, DW_AT_GNU_dwo_id, &unit->dwo_id)) return;
-  Dwarf_Attribute name;
-  unit->type =
-    dwarf_attr(&unit->die, DW_AT_GNU_dwo_name, &name) ? DW_UT_skeleton : DW_UT_split_compile;
+  /* Both may carry the name and both may have children: where it stands tells them apart. */
+  unit->type = unit->file->is_split ? DW_UT_split_compile : DW_UT_skeleton;
 }
 
 void mic_dwarf_unit_read(struct mic_dwarf_unit *unit) {

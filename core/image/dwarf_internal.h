@@ -94,6 +94,7 @@ struct mic_dwarf_unit {
  * a .dwp that one unit contributed. */
 struct mic_dwarf_file {
   struct mic_dwarf *owner;
+  bool is_split;
   struct mic_dwarf_span sections[MIC_SEC_COUNT];
   uint8_t *padded[MIC_SEC_COUNT]; /* copies made of sections; see dwarf_file.c */
   Elf *elf;
@@ -128,7 +129,7 @@ struct mic_dwarf {
 /* dwarf_file.c */
 struct mic_dwarf_file *mic_dwarf_file_open(struct mic_dwarf *owner,
                                            const struct mic_dwarf_span *sections,
-                                           struct mic_dwarf_file *alt);
+                                           struct mic_dwarf_file *alt, bool is_split);
 void mic_dwarf_file_close(struct mic_dwarf_file *file);
 void mic_dwarf_sections_of(struct mic_elf *elf, const char *suffix, struct mic_dwarf_span *out,
                            struct mic_problem *problem);

@@ -51,7 +51,7 @@ static struct mic_dwarf_unit *open_unit(struct mic_dwarf_unit *skeleton,
   sections[MIC_SEC_ADDR] = (struct mic_dwarf_span){addresses.bytes + base, addresses.size - base};
   sections[MIC_SEC_LINE] = sections[MIC_SEC_LINE_STR] = (struct mic_dwarf_span){0};
   if (sections[MIC_SEC_INFO].size == 0) return NULL;
-  struct mic_dwarf_file *file = mic_dwarf_file_open(d, sections, NULL);
+  struct mic_dwarf_file *file = mic_dwarf_file_open(d, sections, NULL, true);
   for (size_t i = 0; file && i < file->units.count; i++) {
     struct mic_dwarf_unit *unit = &file->units.at[i];
     mic_dwarf_unit_read(unit);
