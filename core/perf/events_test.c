@@ -65,11 +65,6 @@ static void spin(void) {
   for (volatile uint64_t i = 0;; i++) {
   }
 }
-static void stop_then_spin(void) {
-  raise(SIGSTOP);
-  spin();
-}
-
 /* ---- recording ---- */
 
 static struct mic_perf_options options_of(uint32_t stack_bytes) {
@@ -405,9 +400,20 @@ static bool hear_lost(void *data, const struct mic_record *record) {
   return *lost > 0;
 }
 
+/* On one CPU, so that one ring fills and that one tells. */
+static void spin_in_place(void) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  if (sched_setaffinity(0, sizeof one, &one)) _exit(1);
+  raise(SIGSTOP);
+  spin();
+}
+
 static void counts_what_a_full_ring_loses(void **state) {
   (void)state;
-  pid_t pid = child_of(spin);
+  pid_t pid = child_of(spin_in_place);
+  wait_stopped(pid);
   struct mic_perf_options options = options_of(32768);
   options.ring_bytes = 128 << 10;
   struct mic_perf *perf = perf_new(options);
@@ -416,6 +422,7 @@ static void counts_what_a_full_ring_loses(void **state) {
   uint64_t told = 0;
   add(perf, pid, MIC_PERF_NOW);
   enable(perf);
+  kill(pid, SIGCONT);
   count_losses(perf);
   drain_until(perf, hear_lost, &told);
   assert_int_equal(mic_perf_disable(perf, &err), 0);
@@ -557,6 +564,35 @@ static bool find_doubles(void *data, const struct mic_record *record) {
   return d->accepted >= 2000;
 }
 
+/* Each thread there is now tells of its end, once: one that is not followed would be silent. */
+struct ends {
+  struct mic_claims *claims;
+  uint8_t heard[1 << 22]; /* by tid; PID_MAX_LIMIT */
+};
+static bool hear_end(void *data, const struct mic_record *record) {
+  struct ends *ends = data;
+  if (mic_claims_accept(ends->claims, record) && record->kind == MIC_RECORD_EXIT)
+    ends->heard[record->tid]++;
+  return true;
+}
+static void none_ends_unheard(struct mic_perf *perf, struct mic_claims *claims, pid_t pid) {
+  struct ends *ends = calloc(1, sizeof *ends);
+  uint32_t *tids;
+  size_t count;
+  ends->claims = claims;
+  list_tids(pid, &tids, &count);
+  end_child(pid);
+  uint64_t end = deadline();
+  for (size_t i = 0; i < count; i++)
+    while (!ends->heard[tids[i]]) {
+      assert_true(mic_clock_ns() < end);
+      drain(perf, hear_end, ends);
+    }
+  for (size_t i = 0; i < count; i++) assert_int_equal(ends->heard[tids[i]], 1);
+  free(tids);
+  free(ends);
+}
+
 static void attaches_while_threads_come_and_go(void **state) {
   (void)state;
   pid_t pid = child_of(churn);
@@ -571,10 +607,10 @@ static void attaches_while_threads_come_and_go(void **state) {
   print_message("attached in %zu rounds, %zu tasks opened; %llu samples, %llu second copies\n",
                 rounds, mic_perf_tasks(perf), (unsigned long long)d->samples,
                 (unsigned long long)mic_claims_dropped(d->claims));
-  /* Every thread there is now is known to be followed. */
+  assert_int_equal(mic_perf_disable(perf, &(struct mic_error){0}), 0);
+  none_ends_unheard(perf, d->claims, pid);
   mic_claims_free(d->claims);
   free(d);
-  end_child(pid);
   mic_perf_free(perf);
 }
 
