@@ -41,7 +41,7 @@ static struct mic_capture *open_right(void) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(path, "/tmp/mic_reader_XXXXXX");
+  snprintf(path, sizeof path, "/tmp/mic_reader_XXXXXX");
   close(mkstemp(path));
   struct mic_generate_options o = {
     .size = sizeof o, .functions = 3, .modules = 2, .threads = 2, .stacks = 6, .samples = 20};

@@ -42,17 +42,24 @@ struct mic_writer {
   uint8_t *output;
   size_t pending;
   struct mic_error failure; /* the first; code 0: none */
+  bool named;               /* the temporary file has its name and is to be removed */
   struct mic_encoder *encoder;
   struct mic_interner strings;
   struct table tables[MIC_TABLE_COUNT];
   struct column columns[MIC_COLUMN_COUNT];
 };
 
+/* Once only: after that another writer may have a file of that name. */
+static void remove_temp(struct mic_writer *w) {
+  if (w->named) unlink(w->temp);
+  w->named = false;
+}
+
 /* Keep the first failure; the space that a half file takes is given back at once. */
 static void fail(struct mic_writer *w, const char *doing) {
   if (w->failure.code) return;
   int sys = errno;
-  unlink(w->temp);
+  remove_temp(w);
   if (ftruncate(w->fd, 0) != 0) errno = 0; /* it goes with the descriptor in any case */
   errno = sys;
   const char *mend =
@@ -218,7 +225,8 @@ static int open_temp(struct mic_writer *w, struct mic_error *err) {
   for (int i = 0; i < NAMES_TRIED; i++) {
     snprintf(w->temp, room, i ? "%s.tmp.%d.%d" : "%s.tmp.%d", w->path, (int)getpid(), i);
     w->fd = open(w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (w->fd >= 0) return 0;
+    w->named = w->fd >= 0;
+    if (w->named) return 0;
     if (errno != EEXIST) break;
   }
   return mic_fail_sys(err, "creating %.150s", w->temp);
@@ -259,7 +267,7 @@ int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error 
 
 void mic_writer_discard(struct mic_writer *w) {
   if (!w) return;
-  if (!w->failure.code) unlink(w->temp);
+  remove_temp(w);
   release(w);
 }
 
@@ -360,6 +368,7 @@ static void publish(struct mic_writer *w, bool keep_old) {
   if (!w->failure.code && keep_old) keep(w);
   if (!w->failure.code && rename(w->temp, w->path) != 0) fail(w, "renaming to");
   if (w->failure.code) return;
+  w->named = false;
   /* The name itself reaches the disk with its folder; a file system that cannot sync a folder
    * (EINVAL) keeps names by its own rules. */
   int folder = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -375,8 +384,7 @@ int mic_writer_finish(struct mic_writer *w, bool keep_old, struct mic_error *err
   publish(w, keep_old);
   int code = w->failure.code;
   if (code && err) *err = w->failure;
-  /* A failure that was no failed call (too many rows) still has its file. */
-  if (code) unlink(w->temp);
+  remove_temp(w); /* a failure that was no failed call (too many rows) still has it */
   release(w);
   return code;
 }
