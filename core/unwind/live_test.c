@@ -1,0 +1,183 @@
+/*
+ * live_test.c - real programs, stepped an instruction at a time: each stack against the truth.
+ *
+ * The truth is a shadow stack of the calls that were stepped over (fixtures/unwind/judge.c); libunwind
+ * looks at some of the same stops, and its disagreements with the truth are counted.  With
+ * MIC_UNWIND_VERBOSE=1 each stop that is short or wrong is printed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixtures/unwind/judge.h"
+
+enum { STEPS_MAX = 60000, LIBUNWIND_EVERY = 97 };
+
+struct tally {
+  uint64_t steps, whole, short_typed, wrong, judged, judge_wrong;
+  uint64_t ends[MIC_END_COUNT];
+  uint64_t by_code;
+};
+
+struct program {
+  const char *name, *build; /* a shell command; $OUT is what it makes */
+  const char *argument;
+  unsigned allowed_end; /* besides whole stacks: enum mic_end, or 0 */
+};
+
+static char work_dir[] = "/tmp/unwind-live-XXXXXX";
+static struct mic_unwinder *unwinder;
+static uint64_t pcs[JUDGE_DEPTH_MAX + 1];
+
+static bool verbose(void) { return getenv("MIC_UNWIND_VERBOSE") != NULL; }
+
+static void print_stack(const char *who, const struct judge_map *map, const struct mic_frame *f,
+                        size_t count, enum mic_end end, const struct judge_shadow *shadow) {
+  print_message("%s: end %d, %zu frames, truth %zu\n", who, end, count, shadow->count + 1);
+  for (size_t i = 0; i < count || i < shadow->count + 1; i++) {
+    if (i < count)
+      print_message("  %2zu %s+%#lx kind %d evidence %d", i, judge_path(map, f[i].module),
+                    f[i].offset, f[i].kind, f[i].evidence);
+    if (i >= 1 && i <= shadow->count)
+      print_message("   truth %#lx", shadow->at[shadow->count - i].address);
+    print_message("\n");
+  }
+}
+
+/* Ours is whole and right; or right as far as it goes, with a reason. */
+static void check_ours(struct tally *t, const struct judge_map *map,
+                       const struct judge_sample *sample, const struct judge_shadow *shadow,
+                       const char *name) {
+  const struct mic_frame *frames;
+  size_t count;
+  enum mic_end end =
+    mic_unwind_sample(unwinder, &map->space, &sample->regs, &sample->stack, &frames, &count);
+  assert_true(count >= 1 && count <= JUDGE_DEPTH_MAX);
+  judge_pcs(frames, count, pcs);
+  t->steps++;
+  for (size_t i = 0; i < count; i++) t->by_code += frames[i].evidence == MIC_EVIDENCE_CODE;
+  bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
+  struct judge_shadow part;
+  bool right = whole && judge_agrees(shadow, pcs, count);
+  if (!whole && count <= shadow->count + 1) {
+    part.count = count - 1;
+    memcpy(part.at, shadow->at + shadow->count + 1 - count, part.count * sizeof *part.at);
+    right = judge_agrees(&part, pcs, count);
+  }
+  t->whole += whole && right;
+  t->short_typed += !whole && right;
+  t->wrong += !right;
+  t->ends[end]++;
+  if (verbose() && (!right || !whole)) print_stack(name, map, frames, count, end, shadow);
+}
+
+static void step_through(struct tally *t, struct judge_map *map, pid_t pid, const char *name,
+                         size_t steps) {
+  static struct judge_shadow shadow;
+  static struct judge_sample sample;
+  judge_shadow_begin(&shadow, pid);
+  for (size_t i = 0; i < steps; i++) {
+    judge_sample_take(&sample, pid);
+    if (!map->space.find(map->space.data, sample.regs.r[MIC_REG_RIP])) judge_map_read(map, pid);
+    check_ours(t, map, &sample, &shadow, name);
+    if (i % LIBUNWIND_EVERY == 0) {
+      size_t count = judge_libunwind(pid, pcs, NULL, JUDGE_DEPTH_MAX);
+      t->judged++;
+      t->judge_wrong += !judge_agrees(&shadow, pcs, count);
+    }
+    if (!judge_step(&shadow, pid)) return;
+  }
+}
+
+static void report(const struct program *p, const struct tally *t) {
+  print_message("%-24s %6lu stops: %6lu whole, %4lu short, %lu wrong; %lu frames by code; libunwind "
+                "wrong at %lu of %lu\n",
+                p->name, t->steps, t->whole, t->short_typed, t->wrong, t->by_code, t->judge_wrong,
+                t->judged);
+  for (size_t i = 0; i < MIC_END_COUNT; i++)
+    if (t->ends[i] && i != MIC_END_OUTERMOST && i != MIC_END_ENTRY)
+      print_message("%26s end %zu: %lu\n", "", i, t->ends[i]);
+}
+
+static bool build(const struct program *p, char *path, size_t size) {
+  char command[2048];
+  snprintf(path, size, "%s/%s", work_dir, p->name);
+  snprintf(command, sizeof command, "cd %s && OUT=%s && { %s; } >%s.log 2>&1", MIC_FIXTURES, path,
+           p->build, path);
+  return system(command) == 0;
+}
+
+static void run_program(const struct program *p) {
+  char path[256];
+  if (!build(p, path, sizeof path)) {
+    print_message("%s: cannot be built here (%s.log)\n", p->name, path);
+    fail_msg("%s does not build", p->name);
+  }
+  struct judge_map map = {0};
+  struct tally tally = {0};
+  char *argv[] = {path, (char *)(uintptr_t)p->argument, NULL};
+  pid_t pid = judge_start(argv);
+  assert_true(judge_run(pid));
+  judge_map_read(&map, pid);
+  step_through(&tally, &map, pid, p->name, STEPS_MAX);
+  judge_end(pid);
+  judge_map_free(&map);
+  report(p, &tally);
+  assert_int_equal(tally.wrong, 0);
+  assert_true(tally.steps > 500);
+  uint64_t allowed = p->allowed_end ? tally.ends[p->allowed_end] : 0;
+  assert_int_equal(tally.whole + allowed, tally.steps);
+}
+
+#define C_SOURCE "stack_c.c -o $OUT"
+static const struct program c_programs[] = {
+  {"c-O0", "gcc -O0 " C_SOURCE, NULL, 0},
+  {"c-O2", "gcc -O2 " C_SOURCE, NULL, 0},
+  {"c-O2-frame-pointer", "gcc -O2 -fno-omit-frame-pointer " C_SOURCE, NULL, 0},
+  {"c-lazy-plt", "gcc -O0 -fno-builtin -Wl,-z,lazy " C_SOURCE, NULL, 0},
+  {"c-full-relro", "gcc -O2 -fno-builtin -Wl,-z,now,-z,relro " C_SOURCE, NULL, 0},
+  {"c-cet", "gcc -O2 -fcf-protection=full -Wl,-z,lazy " C_SOURCE, NULL, 0},
+  {"c-no-pie", "gcc -O2 -no-pie " C_SOURCE, NULL, 0},
+  {"c-static", "gcc -O2 -static " C_SOURCE, NULL, 0},
+  {"c-static-pie", "gcc -O2 -static-pie " C_SOURCE, NULL, 0},
+  {"c-stripped", "gcc -O2 -s " C_SOURCE, NULL, 0},
+  {"c-clang", "clang -O2 " C_SOURCE, NULL, 0},
+  {"c-lld", "clang -O2 -fuse-ld=lld -Wl,--rosegment -Wl,-z,noseparate-code " C_SOURCE, NULL, 0},
+  {"c-lld-no-pie",
+   "clang -O2 -fuse-ld=lld -no-pie -Wl,--no-rosegment -Wl,-z,noseparate-code " C_SOURCE, NULL, 0},
+  {"c-avx", "gcc -O3 -mavx2 -mno-vzeroupper " C_SOURCE, NULL, 0},
+  {"cc-O0", "g++ -O0 stack_cc.cc -o $OUT", NULL, 0},
+  {"cc-O2", "g++ -O2 stack_cc.cc -o $OUT", NULL, 0},
+  {"cc-static", "g++ -O2 -static stack_cc.cc -o $OUT", NULL, 0},
+  {"signal", "gcc -O2 stack_signal.c -o $OUT", NULL, 0},
+  {"signal-frame-pointer", "gcc -O2 -fno-omit-frame-pointer stack_signal.c -o $OUT", NULL, 0},
+  {"signal-alternate", "gcc -O2 stack_signal.c -o $OUT", "alt", MIC_END_OTHER_STACK},
+};
+
+static void test_programs(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof c_programs / sizeof *c_programs; i++) run_program(&c_programs[i]);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  unwinder = mic_unwinder_new();
+  return mkdtemp(work_dir) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  char command[64];
+  mic_unwinder_free(unwinder);
+  snprintf(command, sizeof command, "rm -rf %s", work_dir);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
