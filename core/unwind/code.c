@@ -23,7 +23,7 @@ static const uint8_t mov_rsp_rbp[] = {0x48, 0x89, 0xe5};
 static const uint8_t mov_rsp_rbp_other[] = {0x48, 0x8b, 0xec}; /* the same, the other encoding */
 
 struct run {
-  const struct mic_elf *elf;
+  struct mic_table *table;
   const struct mic_reader *reader;
   struct mic_regs *regs;
   uint64_t pc, cfa;
@@ -90,12 +90,22 @@ static enum outcome finish(struct run *r) {
   return RETURNS;
 }
 
-/* A jump leaves an epilogue when nothing of the frame is left; else the one way goes on there. */
+/* By call-frame information the frame at vaddr is a return address and nothing more. */
+static bool is_bare(struct run *r, uint64_t vaddr) {
+  const struct mic_rule *rule = mic_table_rule(r->table, vaddr);
+  if (rule->cfa == MIC_CFA_PLT)
+    return (vaddr & 15) < (uint64_t)rule->cfa_offset && rule->saved == 1 && !rule->extra_count;
+  return rule->cfa == MIC_CFA_REGISTER && rule->cfa_register == MIC_REG_RSP &&
+         rule->cfa_offset == 8 && rule->saved == 1 && rule->slot[MIC_SLOT_RIP] == -1 &&
+         !rule->extra_count;
+}
+
+/* Without call-frame information the one way just goes on at a direct jump's target. */
 static enum outcome jump(struct run *r, const struct mic_insn *i, bool direct) {
-  if (r->cfa && r->popped && *reg_at(r, HW_RSP) + 8 == r->cfa) return finish(r);
-  if (!direct) return FAILS;
-  r->pc += (uint64_t)i->immediate;
-  return GO_ON;
+  if (direct) r->pc += (uint64_t)i->immediate;
+  bool bare = r->cfa && *reg_at(r, HW_RSP) + 8 == r->cfa;
+  if (bare && (r->popped || (direct && is_bare(r, r->pc)))) return finish(r);
+  return direct ? GO_ON : FAILS;
 }
 
 /* Arithmetic that reads and writes registers; the compare and test forms write none. */
@@ -174,9 +184,10 @@ static enum outcome run_two_byte(struct run *r, const struct mic_insn *i) {
   }
 }
 
-bool mic_code_run_to_return(const struct mic_elf *elf, uint64_t vaddr, uint64_t cfa,
-                            struct mic_regs *regs, const struct mic_reader *reader) {
-  struct run r = {.elf = elf, .reader = reader, .regs = regs, .pc = vaddr, .cfa = cfa};
+bool mic_code_run_to_return(const struct mic_code_at *at, struct mic_regs *regs,
+                            const struct mic_reader *reader) {
+  const struct mic_elf *elf = mic_table_elf(at->table);
+  struct run r = {at->table, reader, regs, at->vaddr, at->cfa, at->popped};
   if (!knows(&r, HW_RSP)) return false;
   for (int n = 0; n < RUN_MAX; n++) {
     size_t left;
@@ -208,6 +219,13 @@ static bool has_bytes(const struct mic_elf *elf, uint64_t vaddr, const uint8_t *
 static bool is_mov_rsp_rbp(const struct mic_elf *elf, uint64_t vaddr) {
   return has_bytes(elf, vaddr, mov_rsp_rbp, sizeof mov_rsp_rbp) ||
          has_bytes(elf, vaddr, mov_rsp_rbp_other, sizeof mov_rsp_rbp_other);
+}
+
+bool mic_code_follows_pop(const struct mic_elf *elf, uint64_t vaddr) {
+  const uint8_t *b = bytes_at(elf, vaddr - 2, 2);
+  if (!b) return false;
+  if (b[0] == 0x41) return b[1] >= 0x5c && b[1] <= 0x5f; /* r12-r15 */
+  return b[1] == 0x5b || b[1] == 0x5d;                   /* rbx, rbp */
 }
 
 enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "image/elf.h"
+#include "unwind/table_internal.h"
 #include "unwind/unwind.h"
 
 /* Memory of the thread: sampled, or of a stopped process. */
@@ -19,11 +20,21 @@ struct mic_reader {
   enum mic_end (*missing)(const struct mic_reader *reader, uint64_t address); /* why read failed */
 };
 
-/* Runs the instructions at vaddr in mind until the function returns: pops, moves and the like,
- * along the one way there is.  regs become the caller's, rsp and rip among them.  When cfa is not
- * 0 the return must pop just below it, and a jump out of an epilogue counts as a return. */
-bool mic_code_run_to_return(const struct mic_elf *elf, uint64_t vaddr, uint64_t cfa,
-                            struct mic_regs *regs, const struct mic_reader *reader);
+/* Where to run instructions in mind. */
+struct mic_code_at {
+  struct mic_table *table; /* of the image */
+  uint64_t vaddr;
+  uint64_t cfa; /* by call-frame information; 0 where there is none */
+  bool popped;  /* the instruction before was a pop of an epilogue */
+};
+/* Runs the instructions at vaddr until the function returns: pops, moves and the like, along the
+ * one way there is.  regs become the caller's, rsp and rip among them.  With a cfa the return must
+ * pop just below it; a jump counts as the return where nothing of the frame is left: when it
+ * leaves an epilogue, or goes where call-frame information has every register in place. */
+bool mic_code_run_to_return(const struct mic_code_at *at, struct mic_regs *regs,
+                            const struct mic_reader *reader);
+/* The bytes before vaddr are a pop of a register that calls preserve. */
+bool mic_code_follows_pop(const struct mic_elf *elf, uint64_t vaddr);
 
 enum mic_code_place {
   MIC_PLACE_UNKNOWN = 0,

@@ -99,13 +99,22 @@ static void apply_extra(struct caller *c, const struct mic_walk *w, const struct
     lose(c, x->reg, end);
 }
 
+/* The instruction before is a pop that ends the frame by that much: this is an epilogue. */
+static bool after_pop(const struct mic_step *s, uint64_t vaddr) {
+  struct mic_rule before = *mic_table_rule(s->table, vaddr - 1);
+  return before.cfa == MIC_CFA_REGISTER && before.cfa_register == MIC_REG_RSP &&
+         s->rule.cfa_register == MIC_REG_RSP && before.cfa_offset == s->rule.cfa_offset + 8 &&
+         mic_code_follows_pop(mic_table_elf(s->table), vaddr);
+}
+
 /* Slots below the stack pointer: GCC leaves out the restores in epilogues.  Where the rest of the
  * function is seen to end right there, the registers are what they will be on return. */
 static void prove_by_code(struct caller *c, const struct mic_walk *w, const struct mic_step *s,
                           uint64_t cfa, const struct mic_reader *reader) {
   struct mic_regs after = w->regs;
   uint64_t rip = w->regs.r[MIC_REG_RIP] - s->bias;
-  if (!mic_code_run_to_return(mic_table_elf(s->table), rip, cfa, &after, reader)) return;
+  struct mic_code_at at = {s->table, rip, cfa, after_pop(s, rip)};
+  if (!mic_code_run_to_return(&at, &after, reader)) return;
   if (after.r[MIC_REG_RIP] != c->regs.r[MIC_REG_RIP]) return;
   for (uint32_t reg = 0; reg < MIC_REG_COUNT; reg++)
     if (c->lost >> reg & 1 && MIC_PRESERVED >> reg & 1 && knows(&after, reg))
@@ -125,11 +134,12 @@ static void apply_slots(struct caller *c, const struct mic_walk *w, const struct
   }
 }
 
-/* The caller's stack lies above, unless a signal or a switch of stacks led here. */
+/* The caller's stack lies above, unless a signal or a switch of stacks led here.  Where the thread
+ * is, the return address may stand in a register with nothing left on the stack (vfork). */
 static enum mic_end check_progress(const struct mic_walk *w, const struct caller *c, bool signal,
                                    const struct mic_reader *reader) {
   uint64_t before = w->regs.r[MIC_REG_RSP], after = c->regs.r[MIC_REG_RSP], ignored;
-  if (signal || after > before) return MIC_END_NONE;
+  if (signal || after > before || (w->exact && after == before)) return MIC_END_NONE;
   return reader->read(reader, after, &ignored) ? MIC_END_NO_PROGRESS : MIC_END_OTHER_STACK;
 }
 
@@ -214,7 +224,8 @@ static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
   if (place != MIC_PLACE_UNKNOWN)
     return step_top(w, place == MIC_PLACE_PUSHED_RBP ? 8 : 0, reader) == MIC_END_NONE;
   struct caller c = new_caller(w, UINT32_MAX);
-  if (!mic_code_run_to_return(elf, rip, 0, &c.regs, reader)) return false;
+  struct mic_code_at at = {s->table, rip, 0, false};
+  if (!mic_code_run_to_return(&at, &c.regs, reader)) return false;
   c.regs.known &= MIC_PRESERVED | 1U << MIC_REG_RIP;
   c.evidence = MIC_EVIDENCE_CODE;
   if (c.regs.r[MIC_REG_RSP] <= w->regs.r[MIC_REG_RSP]) return false;
