@@ -77,9 +77,9 @@ static const char *entry_fault(const struct reading *r, const struct mic_format_
 }
 
 static int column_fail(struct reading *r, const char *table, const char *name, const char *what) {
-  return mic_fail_at(r->err, r->offset + mic_cursor_offset(&r->cursor),
-                     "%s.%s, directory entry at byte %llu: %s" MIC_MEND, table, name,
-                     (unsigned long long)(r->offset + mic_cursor_offset(&r->cursor)), what);
+  uint64_t at = r->offset + mic_cursor_offset(&r->cursor);
+  return mic_fail_at(r->err, at, "%s.%s, directory entry at byte %llu: %s" MIC_MEND, table, name,
+                     (unsigned long long)at, what);
 }
 
 /* Meaning never changes within a major version; DELTA is only a hint. */
@@ -94,8 +94,8 @@ static const char *schema_fault(const struct mic_schema_column *s, const uint8_t
 
 /* The blocks of a column: every column of a table has the same rows in each. */
 static const char *same_blocks(struct mic_capture_table *table,
-                               const struct mic_format_block *entries, uint32_t count, bool first) {
-  if (first) {
+                               const struct mic_format_block *entries, uint32_t count) {
+  if (!table->starts) { /* the first column */
     table->blocks = count;
     table->starts = mic_try_alloc((size_t)count + 1, sizeof *table->starts);
     if (!table->starts) return "there is no memory for its blocks";
@@ -125,14 +125,13 @@ static bool read_heading(struct mic_cursor *c, struct heading *h) {
 }
 
 static int keep_column(struct reading *r, struct mic_capture_table *table, uint32_t number,
-                       const struct heading *h, const struct mic_format_block *entries,
-                       bool first) {
+                       const struct heading *h, const struct mic_format_block *entries) {
   const struct mic_schema_column *schema = &mic_schema_columns[number];
   struct mic_capture_column *column = &r->cap->columns[number];
   const char *name = mic_schema_tables[schema->table].name;
   if (column->present) return column_fail(r, name, schema->name, "it is there twice");
   const char *fault = schema_fault(schema, h->fixed, h->ref.text);
-  if (!fault) fault = same_blocks(table, entries, h->blocks, first);
+  if (!fault) fault = same_blocks(table, entries, h->blocks);
   if (fault) return column_fail(r, name, schema->name, fault);
   column->present = true;
   column->entries = mic_try_alloc(h->blocks, sizeof *entries);
@@ -150,7 +149,9 @@ static int read_blocks(struct reading *r, const char *table, const struct headin
   if (!entries) return mic_fail(r->err, MIC_ELIMIT, "no memory for the directory");
   *out = entries;
   for (uint32_t i = 0; i < h->blocks; i++) {
-    memcpy(&entries[i], mic_cursor_take(&r->cursor, sizeof *entries), sizeof *entries);
+    const void *from = mic_cursor_take(&r->cursor, sizeof *entries);
+    if (!from) return fail(r, "it ends within a column's blocks");
+    memcpy(&entries[i], from, sizeof *entries);
     const char *fault = entry_fault(r, &entries[i], width);
     if (fault) return column_fail(r, table, h->name.text, fault);
     *mic_vec_push(&r->spans) = (struct span){entries[i].offset, entries[i].size, number};
@@ -158,7 +159,7 @@ static int read_blocks(struct reading *r, const char *table, const struct headin
   return 0;
 }
 
-static int read_column(struct reading *r, uint32_t t, const char *table, bool *first) {
+static int read_column(struct reading *r, uint32_t t, const char *table) {
   struct heading h;
   struct mic_format_block *entries = NULL;
   if (!read_heading(&r->cursor, &h)) return fail(r, "a column's entry is malformed");
@@ -166,9 +167,8 @@ static int read_column(struct reading *r, uint32_t t, const char *table, bool *f
   int code = read_blocks(r, table, &h, number, &entries);
   if (!code && number == MIC_COLUMN_COUNT) {
     r->cap->skipped += t != MIC_TABLE_COUNT;
-  } else if (!code) {
-    code = keep_column(r, &r->cap->tables[t], number, &h, entries, *first);
-    *first = false;
+  } else if (!code && entries) {
+    code = keep_column(r, &r->cap->tables[t], number, &h, entries);
   }
   free(entries);
   return code;
@@ -190,7 +190,6 @@ static int read_table(struct reading *r) {
   uint32_t columns = mic_cursor_u32(&r->cursor);
   if (r->cursor.bad) return fail(r, "it ends within a table's entry");
   uint32_t t = find_table(name.text);
-  bool first = true;
   if (t == MIC_TABLE_COUNT) {
     r->cap->skipped++;
   } else if (r->cap->tables[t].present) {
@@ -200,7 +199,7 @@ static int read_table(struct reading *r) {
     r->cap->tables[t].rows = rows;
   }
   for (uint32_t i = 0; i < columns; i++) {
-    int code = read_column(r, t, name.text, &first);
+    int code = read_column(r, t, name.text);
     if (code) return code;
   }
   return t == MIC_TABLE_COUNT ? 0 : check_columns(r, t);

@@ -5,8 +5,9 @@
  */
 #include "capture/generate.h"
 
+#include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -83,6 +84,7 @@ static void make_facts(struct making *m) {
 
 static void make_threads(struct making *m) {
   const struct mic_generate_options *o = &m->options;
+  assert(o->processes > 0); /* no option is 0 after check */
   for (uint32_t i = 0; i < o->processes; i++) {
     uint32_t name = text(m, "server-%u", i);
     mic_writer_processes(m->w, &(struct mic_processes_row){.pid = 1000 + i * 100,
@@ -227,6 +229,7 @@ static void make_stacks(struct making *m) {
  * moves, and a stack is often seen twice. */
 static void make_samples(struct making *m) {
   const struct mic_generate_options *o = &m->options;
+  assert(o->cpus > 0 && o->threads > 0);
   uint32_t *thread_of = mic_alloc(o->cpus * sizeof *thread_of);
   uint32_t *stack_of = mic_alloc(o->cpus * sizeof *stack_of);
   for (uint32_t i = 0; i < o->cpus; i++) {
@@ -284,10 +287,12 @@ MIC_EXPORT int mic_capture_generate(const struct mic_generate_options *options, 
   if (options->size != sizeof *options)
     return mic_fail(err, MIC_EARG, "generate: options of %u bytes, not %zu", options->size,
                     sizeof *options);
+  struct mic_writer *writer = NULL;
   struct making m = {.options = *options, .random = options->seed};
   int code = check(&m.options, err);
-  if (!code) code = mic_writer_open(path, &m.w, err);
+  if (!code) code = mic_writer_open(path, &writer, err);
   if (code) return code;
+  m.w = writer;
   make_facts(&m);
   make_threads(&m);
   make_modules(&m);
