@@ -13,11 +13,16 @@ M.build = os.getenv("MIC_BUILD")
 M.stage = os.getenv("MIC_STAGE")
 
 --- Run fn and list every reason part of it was left to the interpreter: an aborted trace, or
--- one that had to stitch around a call.
+-- one that had to stitch around a call.  Traces that begin in the specs' own loops do not count.
 function M.interpreted(fn, ...)
   local util, vmdef, seen = require("jit.util"), require("jit.vmdef"), {}
-  local function on_trace(what, tr, _, _, code, arg)
-    if what == "abort" then
+  local own = false
+  local function on_trace(what, tr, func, pc, code, arg)
+    if what == "start" then
+      own = util.funcinfo(func, pc).source:match("^@%.?/?spec/") == nil
+    elseif not own then
+      return
+    elseif what == "abort" then
       local why = type(code) == "number" and vmdef.traceerr[code] or tostring(code)
       seen[#seen + 1] = why:format(tostring(arg))
     elseif what == "stop" and util.traceinfo(tr).linktype == "stitch" then

@@ -50,7 +50,10 @@ end
 -- Run a file of data: Lua text, with nothing in reach.
 local function load_data(path)
   local chunk, err = loadfile(path, "t")
-  if not chunk then return nil, err end
+  if not chunk then
+    -- LuaJIT's message for bytecode names no file.
+    return nil, err:find(path, 1, true) and err or path .. ": not Lua text: " .. err
+  end
   setfenv(chunk, {})
   local ok, value = pcall(chunk)
   if not ok then return nil, tostring(value) end
@@ -74,7 +77,7 @@ function M.data(kind, name)
       return value, value and path or err
     end
   end
-  return nil, ("no such file of %s: '%s'"):format(kind, name)
+  return nil, ("no %s '%s'"):format((kind:gsub("s$", "")), name)
 end
 
 return M

@@ -59,7 +59,10 @@ function M.run(args)
   local capture = require("microscope.capture")
   local path = args.file or "microscope.usprof"
   local cap, err = capture.open(path)
-  if not cap then cli.fail("%s", text.escape(tostring(err))) end
+  if not cap then
+    local why = tostring(err)
+    cli.fail("%s", text.escape(why:find(path, 1, true) and why or path .. ": " .. why))
+  end
   local profile = profile_query.of(cap, { lines = args.lines })
   local json = args.format == "json"
   local options = {

@@ -6,6 +6,7 @@ local C = core.C
 
 local M = {}
 
+local NONE = 0xffffffff
 local NO_CPU = 0xffff -- an off span that holds for all CPUs
 
 -- Rows of a table of two string columns, as a Lua table; a later row beats an earlier one.
@@ -133,11 +134,29 @@ local function duration_ns(cap)
   return cap:rows("clocks") > 0 and tonumber(cap:array("clocks", "duration_ns")[0]) or 0
 end
 
---- The facts: meta, settings (tables of texts), duration_ns, costs, off, lost_samples,
--- lost_records, threads, processes, problems.
+-- What was recorded, in words, for a capture that holds no command line: its processes.
+local function program(cap)
+  local name, pid, parent = cap:array("processes", "name"), cap:array("processes", "pid"),
+    cap:array("processes", "parent")
+  local out = {}
+  for i = 0, cap:rows("processes") - 1 do
+    if parent[i] == NONE then
+      out[#out + 1] = ("%s (pid %d)"):format(cap:string(name[i]), pid[i])
+    end
+    if #out == 5 then
+      out[#out + 1] = "..."
+      break
+    end
+  end
+  return #out > 0 and table.concat(out, ", ") or "no process"
+end
+
+--- The facts: program (in words), meta and settings (tables of texts), duration_ns, costs, off,
+-- lost_samples, lost_records, threads, processes, problems.
 function M.of(cap)
   local lost_samples, lost_records = losses(cap)
   return {
+    program = program(cap),
     meta = facts(cap, "meta"),
     settings = facts(cap, "settings"),
     duration_ns = duration_ns(cap),

@@ -32,48 +32,63 @@ local function most_nodes(location, stacks, start)
   return count
 end
 
--- The child of a node with a key; made when there is none yet.  slots is an open-addressed
--- table of node numbers.  The mixing is Robert Jenkins' 32-bit one, all shifts and additions,
--- as a product of 32 bits is not exact in a double.
-local function child_of(node, key, parents, keys, slots, mask, size)
+-- Robert Jenkins' mixing of 32 bits, all shifts and additions, as a product of 32 bits is not
+-- exact in a double.  node * 31 is exact and keeps neighbours apart.
+local function mix(node, key)
   local h = tobit(bxor(tobit(key), tobit(node * 31)))
   h = tobit(h + 0x7ed55d16 + lshift(h, 12))
   h = bxor(h, 0xc761c23c, rshift(h, 19))
   h = tobit(h + 0x165667b1 + lshift(h, 5))
   h = bxor(tobit(h + 0xd3a2646c), lshift(h, 9))
   h = tobit(h + 0xfd7046c5 + lshift(h, 3))
-  h = bxor(h, 0xb55a4f09, rshift(h, 16))
-  local at = band(h, mask)
-  while true do
-    local found = slots[at]
-    if found == NONE then
-      local new = size[0]
-      size[0] = new + 1
-      slots[at] = new
-      parents[new] = node
-      keys[new] = key
-      return new
-    end
-    if parents[found] == node and keys[found] == key then return found end
-    at = band(at + 1, mask)
-  end
+  return bxor(h, 0xb55a4f09, rshift(h, 16))
 end
 
 -- The node of each stack.  A stack's parent has a lower number (validated), so its node is known.
-local function merge(parent, location, ends, stacks, start, frame, parents, keys, slots, mask, size,
-    node_of)
-  for i = 0, stacks - 1 do
-    local up, l = parent[i], location[i]
-    if up == NONE then
-      node_of[i] = ends[i]
-    else
-      local node = node_of[up]
-      for f = start[l], start[l + 1] - 1 do
-        node = child_of(node, frame[f], parents, keys, slots, mask, size)
+-- slots is an open-addressed table of nodes by parent and key.  One flat loop, as LuaJIT leaves
+-- short inner loops to its interpreter: a step looks at one slot, for frame f of stack i.
+local function merge(parent, location, ends, stacks, start, frame, parents, keys, slots, mask,
+    count, node_of)
+  local i, f, stop, node, at, key = -1, 0, 0, 0, 0, 0
+  while i < stacks do
+    if f == stop then
+      -- All frames of stack i have their node; the next stack.
+      if i >= 0 then node_of[i] = node end
+      i = i + 1
+      -- One row past the last is room that stacks' columns do not have.
+      local row = i < stacks and i or 0
+      local up, l = parent[row], location[row]
+      if up == NONE then
+        node = ends[row]
+        f, stop = 0, 0
+      else
+        node = node_of[up]
+        f, stop = start[l], start[l + 1]
+        key = frame[f]
+        at = band(mix(node, key), mask)
       end
-      node_of[i] = node
+    else
+      local found = slots[at]
+      if found == NONE then
+        found = count
+        count = count + 1
+        slots[at] = found
+        parents[found] = node
+        keys[found] = key
+      end
+      if parents[found] == node and keys[found] == key then
+        node = found
+        f = f + 1
+        if f ~= stop then
+          key = frame[f]
+          at = band(mix(node, key), mask)
+        end
+      else
+        at = band(at + 1, mask)
+      end
     end
   end
+  return count
 end
 
 -- What each node's own samples weigh, of one source.
@@ -115,13 +130,14 @@ local function merge_stacks(cap, keys)
   local most = most_nodes(location, stacks, keys.start)
   local room = room_for(most)
   local parents, node_keys, slots = u32(most), u32(most), u32(room)
-  local node_of, size = u32(stacks + 1), u32(1, M.ROOTS)
+  local node_of = u32(stacks + 1)
   ffi.fill(parents, M.ROOTS * 4, 0xff)
   ffi.fill(node_keys, M.ROOTS * 4, 0xff)
   ffi.fill(slots, room * 4, 0xff)
-  merge(cap:array("stacks", "parent"), location, cap:array("stacks", "end"), stacks, keys.start,
-    keys.frame, parents, node_keys, slots, room - 1, size, node_of)
-  return parents, node_keys, size[0], node_of
+  if stacks == 0 then return parents, node_keys, M.ROOTS, node_of end
+  local count = merge(cap:array("stacks", "parent"), location, cap:array("stacks", "end"), stacks,
+    keys.start, keys.frame, parents, node_keys, slots, room - 1, M.ROOTS, node_of)
+  return parents, node_keys, count, node_of
 end
 
 --- The call tree of a capture's samples of one source.

@@ -62,7 +62,7 @@ local function summary(profile)
     problems[#problems + 1] = json.object { "text", problem.text, "count", problem.count }
   end
   return json.object {
-    "program", or_null(s.meta.program),
+    "program", s.meta.command or s.program,
     "host", or_null(s.meta.host),
     "samples", profile.tree.samples,
     "duration_ns", s.duration_ns,

@@ -27,7 +27,7 @@ local function program_lines(profile, say)
   where[#where + 1] = "for " .. text.time(s.duration_ns)
   where[#where + 1] = text.count(s.processes) .. (s.processes == 1 and " process" or " processes")
   where[#where + 1] = text.plural(s.threads, "thread")
-  say("%s", text.escape(s.meta.program or "(program not known)"))
+  say("%s", text.escape(s.meta.command or s.program))
   say("recorded %s", join(where))
 end
 
@@ -144,44 +144,47 @@ function M.header(profile, columns, out)
   problem_lines(profile, say)
 end
 
--- What stands in a row for a function: its name, place and module, escaped.
-local function label(what)
-  local parts = { what.name }
+-- What stands in a row for a function: its name, place and module, escaped, in at most `room`
+-- columns.  Where that is too little the module goes first, then the end of the name.
+local function label(what, room)
+  local name, place = text.escape(what.name), ""
   if what.file then
-    parts[#parts + 1] = what.file:match("[^/]*$") .. (what.line and ":" .. what.line or "")
+    place = " " .. text.escape(what.file:match("[^/]*$")) .. (what.line and ":" .. what.line or "")
   end
+  local whole = name .. place
   if what.module ~= "" and what.name:sub(1, #what.module + 1) ~= what.module .. "+" then
-    parts[#parts + 1] = "(" .. what.module .. ")"
+    whole = whole .. " (" .. text.escape(what.module) .. ")"
   end
-  return text.escape(table.concat(parts, " "))
+  if not room or text.width(whole) <= room then return whole end
+  return text.fit(name, room - text.width(place)) .. place
 end
 
 local function share_columns(count, all)
   local low, high = interval.wilson(count, all)
   return text.right(text.percent(count / all), 8)
-    .. text.right(("%.1f-%.1f"):format(low * 100, high * 100), 11)
+    .. text.right(("%.1f-%.1f"):format(low * 100, high * 100), 12)
 end
 
 --- The function table: self and total of each, with 95 % intervals.
 function M.functions(cap, profile, options, out)
   local costs, tree, columns = profile.costs, profile.tree, options.columns
   local wide = not columns or columns >= WIDE
-  local heads = wide and { "    SELF", "  95 %, in %", "      TIME", "   TOTAL", "  95 %, in %",
-    "      TIME", "  FUNCTION" } or { "    SELF", "  95 %, in %"," ", "   TOTAL", "  95 %, in %",
-    "  FUNCTION" }
-  out("\n", table.concat(heads), "\n")
+  local share = "  95 %, in %" .. (wide and "      TIME" or "")
+  out("\n    SELF", share, "    TOTAL", share, "  FUNCTION\n")
   for i, key in ipairs(profile.ranked) do
     if i > options.limit then
       out(("  and %s more (--limit)\n"):format(text.plural(#profile.ranked - options.limit,
         "function")))
       break
     end
-    local self_time = wide and text.right(amount(profile, costs.self[key]), 10) or " "
-    local total_time = wide and text.right(amount(profile, costs.total[key]), 10) or ""
-    local numbers = share_columns(costs.self_count[key], tree.samples) .. " " .. self_time
-      .. share_columns(costs.total_count[key], tree.samples) .. " " .. total_time .. "  "
-    local name = label(keys_query.describe(cap, profile.keys, key))
-    out(numbers, text.fit(name, columns and columns - text.width(numbers)), "\n")
+    local function group(count, weight)
+      return share_columns(count, tree.samples)
+        .. (wide and text.right(amount(profile, weight), 10) or "")
+    end
+    local numbers = group(costs.self_count[key], costs.self[key]) .. " "
+      .. group(costs.total_count[key], costs.total[key]) .. "  "
+    local what = keys_query.describe(cap, profile.keys, key)
+    out(numbers, label(what, columns and columns - text.width(numbers)), "\n")
   end
 end
 
@@ -202,8 +205,7 @@ function M.tree(cap, profile, options, out)
       indent = (" "):rep(math.floor(columns / 2) - #mark) .. mark
     end
     local room = columns and columns - text.width(numbers) - #indent
-    out(numbers, indent, text.fit(label(profile_query.describe_node(cap, profile, node)), room),
-      "\n")
+    out(numbers, indent, label(profile_query.describe_node(cap, profile, node), room), "\n")
   end, function() end)
   if hidden > 0 then
     out(("  %s under %s not shown (--min-percent)\n"):format(text.plural(hidden, "node"),

@@ -114,18 +114,11 @@ function M.head(text, n)
   return text:sub(1, at - 1)
 end
 
-local function tail(text, n)
-  local skip = M.width(text) - n
-  return skip > 0 and text:sub(#M.head(text, skip) + 1) or text
-end
-
---- An escaped text cut in its middle to at most `width` columns ("..." where it was cut).
+--- An escaped text of at most `width` columns; one that is cut ends in "...".
 function M.fit(text, width)
-  local have = M.width(text)
-  if not width or have <= width then return text end
-  if width < 8 then return M.head(text, math.max(width, 0)) end
-  local first = math.floor((width - 3) / 2)
-  return M.head(text, first) .. "..." .. tail(text, width - 3 - first)
+  if not width or M.width(text) <= width then return text end
+  if width < 4 then return M.head(text, math.max(width, 0)) end
+  return M.head(text, width - 3) .. "..."
 end
 
 function M.left(text, width) return text .. (" "):rep(width - M.width(text)) end

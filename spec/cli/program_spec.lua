@@ -1,0 +1,83 @@
+-- The program itself: where it looks for code, and how it ends.
+
+local helper = require("spec.helper")
+
+describe("the program", function()
+  local folder
+
+  before_each(function() folder = helper.folder() end)
+  after_each(function() helper.remove(folder) end)
+
+  it("runs from wherever the tree was moved", function()
+    local out, err, status = helper.run(
+      ("cp -r %s moved && cd / && %s/moved/bin/microscope --version"):format(
+        helper.quote(helper.stage), helper.quote(folder)), folder)
+    assert.same({ "microscope 0.1.0\n", "", 0 }, { out, err, status })
+  end)
+
+  it("never runs code of the current directory", function()
+    os.execute(("mkdir -p %s/microscope"):format(folder))
+    helper.write(folder .. "/microscope/cli.lua", "os.execute('touch ran')")
+    helper.write(folder .. "/argparse.lua", "os.execute('touch ran')")
+    local _, _, status = helper.microscope("--version", folder)
+    assert.equal(0, status)
+    local _, _, relative = helper.run(("LUA_PATH='./?.lua;;' %s/bin/microscope --version"):format(
+      helper.quote(helper.stage)), folder)
+    assert.equal(0, relative)
+    assert.is_nil(io.open(folder .. "/ran"))
+  end)
+
+  it("says 'internal error' with a traceback when Lua fails", function()
+    local _, err, status = helper.run(([[
+      cp -r %s moved && echo 'error("boom")' > moved/share/microscope/lua/microscope/cli/report.lua
+      moved/bin/microscope report]]):format(helper.quote(helper.stage)), folder)
+    assert.equal(1, status)
+    assert.matches("^microscope: internal error: [^\n]*boom\nstack traceback:\n", err)
+  end)
+
+  it("lets a plain luajit require microscope", function()
+    local out, err = helper.run(([[
+      LUA_PATH="$(%s/bin/microscope lua-path)" \
+        luajit -e 'print(require("microscope").version)']]):format(helper.quote(helper.stage)))
+    assert.same({ "0.1.0\n", "" }, { out, err })
+  end)
+
+  it("ends quietly when its reader goes away", function()
+    local _, err = helper.run(("%s/bin/microscope completion zsh | head -c 1 > /dev/null"):format(
+      helper.quote(helper.stage)))
+    assert.equal("", err)
+  end)
+
+  it("prints completions that each shell can read", function()
+    for _, shell in ipairs { "bash", "zsh", "fish" } do
+      local has = select(3, helper.run("command -v " .. shell)) == 0
+      if has then
+        local _, err, status = helper.run(("%s/bin/microscope completion %s > c && %s -n c"):format(
+          helper.quote(helper.stage), shell, shell), folder)
+        assert.same({ "", 0 }, { err, status })
+      else
+        assert.matches("microscope", (helper.microscope("completion " .. shell)))
+      end
+    end
+  end)
+end)
+
+describe("doctor", function()
+  it("says what may be recorded, and to an unprivileged user what it takes", function()
+    local out, _, status = helper.microscope("doctor")
+    assert.equal(0, status)
+    assert.matches("your own programs, in user space: yes", out)
+  end)
+
+  it("names the capability that is missing", function()
+    if helper.run("id -u") ~= "0\n" then return pending("needs root, to become another user") end
+    -- A copy where that user may read it.
+    local out, err = helper.run(([[
+      d=$(mktemp -d) && chmod 755 $d && cp -r %s/. $d && chmod -R a+rX $d &&
+      setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all $d/bin/microscope doctor
+      rm -rf $d]]):format(helper.quote(helper.stage)))
+    assert.equal("", err)
+    assert.matches("processes of other users: no, without CAP_PERFMON and CAP_SYS_PTRACE", out)
+    assert.matches("%-%-ambient%-caps=%+perfmon", out)
+  end)
+end)

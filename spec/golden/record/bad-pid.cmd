@@ -1,0 +1,1 @@
+microscope record --pid 12,x

@@ -1,0 +1,1 @@
+microscope record --rate 0 ls

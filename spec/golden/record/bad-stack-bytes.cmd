@@ -1,0 +1,1 @@
+microscope record --stack-bytes 12 ls

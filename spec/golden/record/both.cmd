@@ -1,0 +1,1 @@
+microscope record --pid 1 ls

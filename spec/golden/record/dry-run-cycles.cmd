@@ -1,0 +1,1 @@
+microscope record --dry-run -e cycles --preset max prog

@@ -1,0 +1,1 @@
+microscope record -F 99 -c 1000 ls

@@ -1,0 +1,1 @@
+microscope report --limit none small.usprof

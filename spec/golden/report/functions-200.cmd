@@ -1,0 +1,1 @@
+COLUMNS=200 microscope report small.usprof --limit 12

@@ -1,0 +1,1 @@
+unset COLUMNS; microscope report small.usprof --limit 3 | cat

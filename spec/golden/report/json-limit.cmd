@@ -1,0 +1,1 @@
+microscope report tiny.usprof --format json --limit 1

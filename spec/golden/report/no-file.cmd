@@ -1,0 +1,1 @@
+microscope report nothing.usprof

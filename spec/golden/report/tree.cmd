@@ -1,0 +1,1 @@
+microscope report --tree --min-percent 8 small.usprof

@@ -1,0 +1,2 @@
+# normalise: prefix
+microscope lua-path

@@ -1,0 +1,30 @@
+local cjson = require("cjson")
+
+local json = require("microscope.report.json")
+
+describe("JSON", function()
+  it("keeps the order of keys and whole numbers exact", function()
+    assert.equal('{"b":9007199254740991,"a":[1,-2,0.5,1e+300],"n":null,"t":true}', json.encode(
+      json.object { "b", 2 ^ 53 - 1, "a", json.array { 1, -2, 0.5, 1e300 }, "n", json.null,
+        "t", true }))
+  end)
+
+  it("is read back by another reader, whatever the bytes", function()
+    local every = {}
+    for i = 0, 127 do every[#every + 1] = string.char(i) end
+    local value = table.concat(every) .. "größe 日本 \xf0\x9f\x98\x80"
+    assert.equal(value, cjson.decode(json.encode(json.object { "v", value })).v)
+  end)
+
+  it("writes what is no UTF-8 as the replacement character", function()
+    assert.equal('"a\xef\xbf\xbdb\xef\xbf\xbd\xef\xbf\xbd"', json.encode("a\xffb\xc0\xaf"))
+  end)
+
+  it("has no NaN and no infinity", function()
+    assert.equal("[null,null]", json.encode(json.array { 0 / 0, 1 / 0 }))
+  end)
+
+  it("refuses what has no JSON", function()
+    assert.has_error(function() json.encode(print) end, "no JSON for a function")
+  end)
+end)

@@ -1,0 +1,66 @@
+local text = require("microscope.report.text")
+
+describe("numbers", function()
+  it("are grouped in thousands", function()
+    assert.equal("0", text.count(0))
+    assert.equal("999", text.count(999))
+    assert.equal("1,234,567", text.count(1234567))
+    assert.equal("1 sample", text.plural(1, "sample"))
+    assert.equal("0 samples", text.plural(0, "sample"))
+  end)
+
+  it("of time have three digits and never 1000 of a unit", function()
+    for ns, want in pairs {
+      [0] = "0 ns", [999] = "999 ns", [1000] = "1.00 us", [12345] = "12.3 us",
+      [999600] = "1.00 ms", [123456789] = "123 ms", [1.5e9] = "1.50 s", [9996e6] = "10.0 s",
+      [6e11] = "600 s",
+    } do
+      assert.equal(want, text.time(ns))
+    end
+  end)
+
+  it("of size and share", function()
+    assert.equal("512 B", text.size(512))
+    assert.equal("1.5 KiB", text.size(1536))
+    assert.equal("0.0 %", text.percent(0))
+    assert.equal("<0.1 %", text.percent(0.0004))
+    assert.equal("45.1 %", text.percent(0.4512))
+  end)
+end)
+
+describe("names", function()
+  it("keep what a terminal shows as it is", function()
+    for _, name in ipairs { "main", "a<b, c>::~d()", "größe", "日本", "C:\\x", "" } do
+      assert.equal(name, text.escape(name))
+    end
+  end)
+
+  it("lose what a terminal would act on", function()
+    for name, want in pairs {
+      ["a\27[31mb"] = "a\\x1b[31mb", ["a\nb\tc"] = "a\\nb\\tc", ["\127"] = "\\x7f",
+      ["a\0b"] = "a\\x00b",
+      ["\xc2\x9b1m"] = "\\xc2\\x9b1m", -- CSI as one character
+      ["\xe2\x80\xaeabc"] = "\\xe2\\x80\\xaeabc", -- right-to-left override
+    } do
+      assert.equal(want, text.escape(name))
+    end
+  end)
+
+  it("show bytes that are no UTF-8", function()
+    for name, want in pairs {
+      ["\xff"] = "\\xff", ["\xc0\xaf"] = "\\xc0\\xaf", ["a\xe2\x82"] = "a\\xe2\\x82",
+      ["\xed\xa0\x80"] = "\\xed\\xa0\\x80", ["\xf4\x90\x80\x80"] = "\\xf4\\x90\\x80\\x80",
+    } do
+      assert.equal(want, text.escape(name))
+    end
+  end)
+
+  it("are cut by characters, not bytes", function()
+    assert.equal("größe", text.fit("größe", 5))
+    assert.equal("gr...", text.fit("größere", 5))
+    assert.equal("日本", text.fit("日本語", 2))
+    assert.equal("abc", text.fit("abc", nil))
+    assert.equal("   ß", text.right("ß", 4))
+    assert.equal("ß   ", text.left("ß", 4))
+  end)
+end)
