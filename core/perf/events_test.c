@@ -404,7 +404,7 @@ static bool hear_lost(void *data, const struct mic_record *record) {
 static void spin_in_place(void) {
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);
+  CPU_SET((size_t)sched_getcpu(), &one);
   if (sched_setaffinity(0, sizeof one, &one)) _exit(1);
   raise(SIGSTOP);
   spin();
