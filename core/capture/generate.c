@@ -5,7 +5,6 @@
  */
 #include "capture/generate.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -27,6 +26,7 @@ struct making {
   struct mic_writer *w;
   uint64_t random;
   uint32_t locations;
+  uint64_t gap_ns; /* from one CPU's timer to the next one's */
   MIC_VEC(struct node) nodes;
   uint32_t *stacks; /* the node of each distinct stack; the most sampled first */
 };
@@ -84,25 +84,23 @@ static void make_facts(struct making *m) {
 
 static void make_threads(struct making *m) {
   const struct mic_generate_options *o = &m->options;
-  assert(o->processes > 0); /* no option is 0 after check */
   for (uint32_t i = 0; i < o->processes; i++) {
     uint32_t name = text(m, "server-%u", i);
-    mic_writer_processes(m->w, &(struct mic_processes_row){.pid = 1000 + i * 100,
-                                                           .ns_pid = 1000 + i * 100,
+    mic_writer_processes(m->w, &(struct mic_processes_row){.pid = 1000 + i,
+                                                           .ns_pid = 1000 + i,
                                                            .parent = i ? 0 : MIC_NONE,
                                                            .name = name,
                                                            .end_ns = UINT64_MAX});
     mic_writer_process_execs(m->w,
                              &(struct mic_process_execs_row){i, text(m, "/usr/bin/generated"), 0});
   }
-  for (uint32_t i = 0; i < o->threads; i++) {
-    uint32_t process = i % o->processes;
+  for (uint32_t i = 0, process = 0; i < o->threads; i++) {
     uint32_t name = text(m, i < o->processes ? "main" : "worker-%u", i);
-    mic_writer_threads(m->w, &(struct mic_threads_row){.process = process,
-                                                       .tid = 1000 + process * 100 + i,
-                                                       .name = name,
-                                                       .end_ns = UINT64_MAX});
+    mic_writer_threads(m->w,
+                       &(struct mic_threads_row){
+                         .process = process, .tid = 1000 + i, .name = name, .end_ns = UINT64_MAX});
     mic_writer_thread_names(m->w, &(struct mic_thread_names_row){i, name, 0});
+    if (++process == o->processes) process = 0;
   }
 }
 
@@ -229,26 +227,28 @@ static void make_stacks(struct making *m) {
  * moves, and a stack is often seen twice. */
 static void make_samples(struct making *m) {
   const struct mic_generate_options *o = &m->options;
-  assert(o->cpus > 0 && o->threads > 0);
   uint32_t *thread_of = mic_alloc(o->cpus * sizeof *thread_of);
   uint32_t *stack_of = mic_alloc(o->cpus * sizeof *stack_of);
   for (uint32_t i = 0; i < o->cpus; i++) {
-    thread_of[i] = i % o->threads;
+    thread_of[i] = below(m, o->threads);
     stack_of[i] = m->stacks[ranked(m, o->stacks)];
   }
-  uint64_t jitter = o->period_ns / o->cpus / 2;
+  uint64_t turn_ns = 0;
+  uint32_t cpu = 0;
   for (uint64_t i = 0; i < o->samples; i++) {
-    uint32_t cpu = (uint32_t)(i % o->cpus);
     uint64_t bits = next(m);
     if (bits % 16 == 0) thread_of[cpu] = below(m, o->threads);
     if (bits >> 4 & 3) stack_of[cpu] = m->stacks[ranked(m, o->stacks)];
-    uint64_t time = i / o->cpus * o->period_ns + cpu * o->period_ns / o->cpus;
-    if (jitter) time += (bits >> 8 & 0x3ff) * jitter >> 10;
-    mic_writer_samples(m->w, &(struct mic_samples_row){.time_ns = time,
-                                                       .thread = thread_of[cpu],
-                                                       .stack = stack_of[cpu],
-                                                       .weight = o->period_ns,
-                                                       .cpu = (uint16_t)cpu});
+    uint64_t jitter_ns = (bits >> 8 & 0x3ff) * m->gap_ns >> 11; /* up to half a gap */
+    mic_writer_samples(m->w,
+                       &(struct mic_samples_row){.time_ns = turn_ns + cpu * m->gap_ns + jitter_ns,
+                                                 .thread = thread_of[cpu],
+                                                 .stack = stack_of[cpu],
+                                                 .weight = o->period_ns,
+                                                 .cpu = (uint16_t)cpu});
+    if (++cpu < o->cpus) continue;
+    cpu = 0;
+    turn_ns += o->period_ns;
   }
   free(thread_of);
   free(stack_of);
@@ -293,6 +293,7 @@ MIC_EXPORT int mic_capture_generate(const struct mic_generate_options *options, 
   if (!code) code = mic_writer_open(path, &writer, err);
   if (code) return code;
   m.w = writer;
+  m.gap_ns = m.options.period_ns / m.options.cpus;
   make_facts(&m);
   make_threads(&m);
   make_modules(&m);
