@@ -108,27 +108,39 @@ static enum outcome jump(struct run *r, const struct mic_insn *i, bool direct) {
   return direct ? GO_ON : FAILS;
 }
 
-/* Arithmetic that reads and writes registers; the compare and test forms write none. */
+/* A store: the compiler knows that no pointer leads to return addresses and saved registers; what
+ * goes through rsp or rbp is the frame's own. */
+static enum outcome store(const struct mic_insn *i) {
+  return i->base == HW_RSP || i->base == HW_RBP ? FAILS : GO_ON;
+}
+
+static enum outcome write_rm(struct run *r, const struct mic_insn *i) {
+  return i->mod == 3 ? clobber(r, i->rm) : store(i);
+}
+
+/* Of the byte registers, numbers 4 to 7 are ah to bh or spl to dil, by prefix: not told apart. */
+static enum outcome write_rm_byte(struct run *r, const struct mic_insn *i) {
+  return i->mod == 3 && i->rm >= 4 && i->rm <= 7 ? FAILS : write_rm(r, i);
+}
+
+/* The eight operations of 00-3f, 81 and 83; the last, cmp, writes nothing. */
 static enum outcome arithmetic(struct run *r, const struct mic_insn *i) {
   uint8_t op = i->opcode;
-  if (op < 0x40 && (op & 7) < 6) {
-    bool compares = (op & 0x38) == 0x38;
-    if ((op & 7) >= 4) return compares ? GO_ON : clobber(r, HW_RAX);
-    bool to_rm = (op & 2) == 0;
-    if (compares) return GO_ON;
-    if (to_rm && i->mod != 3) return FAILS; /* a store */
-    return clobber(r, to_rm ? i->rm : i->reg);
-  }
   if (op == 0x81 || op == 0x83) {
     uint8_t what = i->reg & 7;
-    if (what == 7) return GO_ON; /* cmp */
-    if (i->mod != 3) return FAILS;
-    if (i->rm != HW_RSP) return clobber(r, i->rm);
+    if (what == 7) return GO_ON;
+    if (i->mod != 3 || i->rm != HW_RSP) return write_rm(r, i);
     if (what != 0 || !i->wide) return FAILS; /* only add $n,%rsp takes a frame down */
     *reg_at(r, HW_RSP) += (uint64_t)i->immediate;
     return GO_ON;
   }
-  return FAILS;
+  if (op >= 0x40 || (op & 7) >= 6) return FAILS;
+  if ((op & 0x38) == 0x38) return GO_ON;
+  if ((op & 7) >= 4) return clobber(r, HW_RAX);
+  if (!(op & 1) && op & 2 && i->reg >= 4 && i->reg <= 7)
+    return FAILS; /* a byte register, as above */
+  if (op & 2) return clobber(r, i->reg);
+  return op & 1 ? write_rm(r, i) : write_rm_byte(r, i);
 }
 
 static enum outcome run_one_byte(struct run *r, const struct mic_insn *i, uint8_t low) {
@@ -136,7 +148,11 @@ static enum outcome run_one_byte(struct run *r, const struct mic_insn *i, uint8_
   if (op >= 0x58 && op <= 0x5f) return i->operand16 ? FAILS : pop(r, low);
   if (op >= 0xb8 && op <= 0xbf) return clobber(r, low); /* mov $n,%r */
   switch (op) {
-  case 0x90: return GO_ON;
+  case 0x90:
+  case 0x84:
+  case 0x85:
+  case 0xa8:
+  case 0xa9: return GO_ON; /* nop, test */
   case 0xc3: return finish(r);
   case 0xeb:
   case 0xe9: return jump(r, i, true);
@@ -145,26 +161,35 @@ static enum outcome run_one_byte(struct run *r, const struct mic_insn *i, uint8_
     if (!knows(r, HW_RBP)) return FAILS;
     *reg_at(r, HW_RSP) = *reg_at(r, HW_RBP);
     return pop(r, HW_RBP);
-  case 0x89: return i->mod == 3 ? move(r, i->rm, i->reg, i->wide) : FAILS; /* else a store */
+  case 0x89: return i->mod == 3 ? move(r, i->rm, i->reg, i->wide) : store(i);
   case 0x8b: return i->mod == 3 ? move(r, i->reg, i->rm, i->wide) : clobber(r, i->reg);
   case 0x8d: return load_address(r, i);
   case 0x63: return clobber(r, i->reg); /* movslq */
-  case 0x84:
-  case 0x85:
-  case 0xa8:
-  case 0xa9: return GO_ON; /* test */
   case 0xc7:
   case 0xc1:
-  case 0xd1: return i->mod == 3 ? clobber(r, i->rm) : FAILS; /* mov $n; shifts */
+  case 0xd1: return write_rm(r, i); /* mov, shifts */
+  case 0x88:
+  case 0xc6:
+  case 0xc0:
+  case 0xd0: return write_rm_byte(r, i);
   default: return arithmetic(r, i);
   }
 }
 
+/* SSE and AVX instructions of 0F xx that read memory and write vector registers only. */
+static bool writes_vectors_only(uint8_t op) {
+  return op == 0x10 || op == 0x12 || op == 0x28 || op == 0x2e || op == 0x2f || op == 0x6e ||
+         op == 0x6f || op == 0x77 || op == 0xef || (op >= 0x51 && op <= 0x5f);
+}
+
 static enum outcome run_two_byte(struct run *r, const struct mic_insn *i) {
   uint8_t op = i->opcode;
-  if (i->vector) return op == 0x77 ? GO_ON : FAILS;                             /* vzeroupper */
-  if (op >= 0x40 && op <= 0x4f) return clobber(r, i->reg);                      /* cmov */
-  if (op >= 0x90 && op <= 0x9f) return i->mod == 3 ? clobber(r, i->rm) : FAILS; /* setcc */
+  if (writes_vectors_only(op)) return GO_ON;
+  if (op == 0x11 || op == 0x29 || op == 0x7f || op == 0xd6) /* vector stores */
+    return i->mod == 3 ? GO_ON : store(i);
+  if (i->vector) return FAILS;
+  if (op >= 0x40 && op <= 0x4f) return clobber(r, i->reg);  /* cmov */
+  if (op >= 0x90 && op <= 0x9f) return write_rm_byte(r, i); /* setcc */
   switch (op) {
   case 0x1e:
   case 0x1f: return GO_ON; /* endbr64, nop */
@@ -177,9 +202,6 @@ static enum outcome run_two_byte(struct run *r, const struct mic_insn *i) {
   case 0xbe:
   case 0xbf:
   case 0xaf: return clobber(r, i->reg); /* movzx, movsx, imul */
-  case 0x10:
-  case 0x28:
-  case 0x6f: return GO_ON; /* loads of vector registers */
   default: return FAILS;
   }
 }
@@ -195,7 +217,7 @@ bool mic_code_run_to_return(const struct mic_code_at *at, struct mic_regs *regs,
     const uint8_t *bytes = mic_elf_at(elf, r.pc, &left);
     if (!bytes || !mic_insn_decode(bytes, left, &i)) return false;
     r.pc += i.length;
-    uint8_t low = (uint8_t)((i.opcode & 7) | (i.rex & 1) << 3);
+    uint8_t low = (uint8_t)((i.opcode & 7) | (i.rex & 1) << 3); /* of opcodes that name one */
     enum outcome o = i.map == MIC_MAP_ONE  ? run_one_byte(&r, &i, low)
                      : i.map == MIC_MAP_0F ? run_two_byte(&r, &i)
                                            : FAILS;
