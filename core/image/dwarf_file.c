@@ -131,7 +131,7 @@ static bool read_header(struct mic_cursor *c, struct mic_dwarf_unit *u) {
 
 /* The size of the abbreviation table at an offset; 0 when it is malformed or over a bound. */
 static uint64_t abbrev_size(const struct mic_dwarf_span *section, uint64_t offset) {
-  struct mic_cursor c = mic_cursor(section->bytes, section->size);
+  struct mic_cursor c = mic_dwarf_cursor(*section);
   if (offset >= section->size || !mic_cursor_seek(&c, offset)) return 0;
   while (!c.bad && mic_cursor_left(&c) > 0 && mic_cursor_uleb(&c) != 0) {
     mic_cursor_uleb(&c); /* tag */
@@ -163,7 +163,7 @@ static bool check_abbrevs(struct mic_dwarf_file *file, struct mic_map *sizes, ui
 /* Lists the units.  Those from the first malformed one on are cut off, for libdw too. */
 static void index_units(struct mic_dwarf_file *file) {
   struct mic_dwarf_span *info = &file->sections[MIC_SEC_INFO];
-  struct mic_cursor c = mic_cursor(info->bytes, info->size);
+  struct mic_cursor c = mic_dwarf_cursor(*info);
   struct mic_map abbrevs = {0};
   uint64_t work = 0;
   while (mic_cursor_left(&c) > 0) {

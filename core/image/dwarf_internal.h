@@ -29,6 +29,9 @@ struct mic_dwarf_span {
   const uint8_t *bytes; /* NULL: absent */
   size_t size;
 };
+static inline struct mic_cursor mic_dwarf_cursor(struct mic_dwarf_span span) {
+  return span.bytes ? mic_cursor(span.bytes, span.size) : mic_cursor("", 0);
+}
 
 /* One row of a line program: from address on, up to the next row of its sequence. */
 struct mic_dwarf_row {

@@ -272,7 +272,7 @@ static void cover_sequences(struct mic_dwarf_lines *lines) {
 
 static struct mic_dwarf_lines *read_lines(struct mic_dwarf_unit *unit) {
   struct mic_dwarf_span s = unit->file->sections[MIC_SEC_LINE];
-  struct mic_cursor c = mic_cursor(s.bytes, s.size);
+  struct mic_cursor c = mic_dwarf_cursor(s);
   struct mic_dwarf_lines *lines = mic_alloc(sizeof *lines);
   struct program p = {.unit = unit, .lines = lines};
   lines->offset = unit->line_offset;

@@ -41,7 +41,7 @@ static void read_ranges(struct mic_dwarf_unit *unit, uint64_t offset,
                         struct mic_dwarf_ranges *out) {
   struct mic_dwarf_unit *u = linked(unit);
   struct mic_dwarf_span s = u->file->sections[MIC_SEC_RANGES];
-  struct mic_cursor c = mic_cursor(s.bytes, s.size);
+  struct mic_cursor c = mic_dwarf_cursor(s);
   uint64_t base = u->base;
   if (unit->skeleton) offset += u->ranges_base;
   mic_cursor_seek(&c, offset);
@@ -93,7 +93,7 @@ static bool read_rnglist_entry(struct mic_dwarf_unit *unit, struct mic_cursor *c
 static void read_rnglist(struct mic_dwarf_unit *unit, uint64_t offset,
                          struct mic_dwarf_ranges *out) {
   struct mic_dwarf_span s = unit->file->sections[MIC_SEC_RNGLISTS];
-  struct mic_cursor c = mic_cursor(s.bytes, s.size);
+  struct mic_cursor c = mic_dwarf_cursor(s);
   uint64_t base = linked(unit)->base;
   mic_cursor_seek(&c, offset);
   while (!c.bad && spend(unit) && read_rnglist_entry(unit, &c, &base, out)) {
@@ -103,7 +103,7 @@ static void read_rnglist(struct mic_dwarf_unit *unit, uint64_t offset,
 /* DW_FORM_rnglistx: an index of the table of offsets at rnglists_base, each from there. */
 static bool rnglist_offset(struct mic_dwarf_unit *unit, uint64_t index, uint64_t *offset) {
   struct mic_dwarf_span s = unit->file->sections[MIC_SEC_RNGLISTS];
-  struct mic_cursor c = mic_cursor(s.bytes, s.size);
+  struct mic_cursor c = mic_dwarf_cursor(s);
   uint64_t base = unit->rnglists_base, each = unit->offset_size;
   if (base > s.size || index >= (s.size - base) / each) return false;
   mic_cursor_seek(&c, base + index * each);
@@ -115,7 +115,7 @@ static bool rnglist_offset(struct mic_dwarf_unit *unit, uint64_t index, uint64_t
  * that are not a split unit's. */
 static bool raw_value(struct mic_dwarf_unit *unit, const Dwarf_Attribute *attr, uint64_t *out) {
   struct mic_dwarf_span s = unit->file->sections[MIC_SEC_INFO];
-  struct mic_cursor c = mic_cursor(s.bytes, s.size);
+  struct mic_cursor c = mic_dwarf_cursor(s);
   uintptr_t at = (uintptr_t)attr->valp - (uintptr_t)s.bytes;
   if (at >= s.size) return false;
   mic_cursor_seek(&c, at);

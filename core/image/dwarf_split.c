@@ -48,7 +48,9 @@ static struct mic_dwarf_unit *open_unit(struct mic_dwarf_unit *skeleton,
   struct mic_dwarf *d = skeleton->file->owner;
   struct mic_dwarf_span addresses = skeleton->file->sections[MIC_SEC_ADDR];
   uint64_t base = skeleton->addr_base < addresses.size ? skeleton->addr_base : addresses.size;
-  sections[MIC_SEC_ADDR] = (struct mic_dwarf_span){addresses.bytes + base, addresses.size - base};
+  sections[MIC_SEC_ADDR] = (struct mic_dwarf_span){0};
+  if (base < addresses.size)
+    sections[MIC_SEC_ADDR] = (struct mic_dwarf_span){addresses.bytes + base, addresses.size - base};
   sections[MIC_SEC_LINE] = sections[MIC_SEC_LINE_STR] = (struct mic_dwarf_span){0};
   if (sections[MIC_SEC_INFO].size == 0) return NULL;
   struct mic_dwarf_file *file = mic_dwarf_file_open(d, sections, NULL, true);

@@ -160,7 +160,8 @@ static uint32_t show(struct mic_symbols *s, uint32_t linkage) {
   char *demangled = mic_demangle(base);
   const char *name = demangled ? demangled : base;
   size_t name_size = strlen(name), suffix_size = strlen(suffix);
-  char *joined = mic_strndup(name, name_size + suffix_size);
+  char *joined = mic_alloc(name_size + suffix_size + 1);
+  memcpy(joined, name, name_size);
   memcpy(joined + name_size, suffix, suffix_size);
   uint32_t shown = mic_intern(&s->strings, joined, name_size + suffix_size);
   mic_map_put(&s->shown, linkage, 0, shown);
@@ -227,7 +228,7 @@ size_t mic_symbols_lookup(struct mic_symbols *s, uint64_t vaddr, const struct mi
     mic_map_put(&s->cache, vaddr, 0, known);
   }
   struct result result = s->results.at[known];
-  *out = s->frames.at + result.first;
+  *out = result.count > 0 ? s->frames.at + result.first : NULL;
   return result.count;
 }
 

@@ -105,16 +105,22 @@ static void name_stub(struct plt *plt, uint64_t vaddr, uint64_t size, const Elf6
   append(plt, "@plt", sizeof "@plt");
 }
 
-static void read_stubs(struct plt *plt, const char *section, bool may_be_short) {
+/* The bytes of the stub at bytes: 16, or 8 where the next jump follows so soon (.plt.got without
+ * CET, and static programs). */
+static size_t stub_size(const uint8_t *bytes, size_t left) {
+  if (left < 16) return 8;
+  return memcmp(bytes, "\xff\x25", 2) == 0 && memcmp(bytes + 8, "\xff\x25", 2) == 0 ? 8 : 16;
+}
+
+static void read_stubs(struct plt *plt, const char *section) {
   struct mic_elf_section s;
-  if (!mic_elf_section(plt->elf, section, &s, NULL) || s.size < 8) return;
-  /* 16 bytes a stub; in .plt.got 8 when it does not begin with endbr64. */
-  size_t step = may_be_short && s.bytes[0] == 0xff ? 8 : 16;
-  for (size_t at = 0; at + step <= s.size; at += step) {
+  if (!mic_elf_section(plt->elf, section, &s, NULL)) return;
+  for (size_t at = 0, size; at + 8 <= s.size; at += size) {
+    size = stub_size(s.bytes + at, s.size - at);
     uint64_t slot = 0;
     uint32_t index, target;
     Elf64_Rela rela;
-    if (!decode_stub(s.bytes + at, step, s.vaddr + at, &slot, &index)) continue;
+    if (!decode_stub(s.bytes + at, size, s.vaddr + at, &slot, &index)) continue;
     if (index != MIC_NONE) {
       if (index >= plt->lazy.size / sizeof rela) continue;
       memcpy(&rela, plt->lazy.bytes + index * sizeof rela, sizeof rela);
@@ -124,7 +130,7 @@ static void read_stubs(struct plt *plt, const char *section, bool may_be_short) 
       if (target == MIC_NONE) continue;
       rela = plt->targets.at[target];
     }
-    name_stub(plt, s.vaddr + at, step, &rela);
+    name_stub(plt, s.vaddr + at, size, &rela);
   }
 }
 
@@ -136,10 +142,10 @@ void mic_symtab_add_plt(struct mic_symtab *table, struct mic_elf *elf) {
   if (mic_elf_section(elf, ".rela.plt", &plt.lazy, NULL)) read_relocations(&plt, &plt.lazy);
   if (mic_elf_section(elf, ".rela.dyn", &dynamic, NULL)) read_relocations(&plt, &dynamic);
   find_resolvers(&plt);
-  read_stubs(&plt, ".plt", false);
-  read_stubs(&plt, ".plt.sec", false);
-  read_stubs(&plt, ".plt.got", true);
-  read_stubs(&plt, ".iplt", false);
+  read_stubs(&plt, ".plt");
+  read_stubs(&plt, ".plt.sec");
+  read_stubs(&plt, ".plt.got");
+  read_stubs(&plt, ".iplt");
   if (plt.stubs.count > 0) {
     char *kept = mic_arena_alloc(&table->names, plt.text.count);
     memcpy(kept, plt.text.at, plt.text.count);
