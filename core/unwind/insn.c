@@ -36,6 +36,7 @@ static void read_memory_operand(struct mic_cursor *c, uint8_t rex, struct mic_in
     out->rip_relative = base == 5 && out->mod == 0;
     if (out->rip_relative) out->base = MIC_INSN_NO_REG;
   }
+  if (out->address32) out->base = out->index = MIC_INSN_NO_REG;
   if (out->mod == 1) out->displacement = (int8_t)mic_cursor_u8(c);
   if (out->mod == 2 || (base == 5 && out->mod == 0)) out->displacement = (int32_t)mic_cursor_u32(c);
 }
@@ -71,7 +72,7 @@ static bool read_operands(struct mic_cursor *c, char form, uint8_t rex, struct m
     out->immediate = out->operand16 ? (int16_t)mic_cursor_u16(c) : (int32_t)mic_cursor_u32(c);
     return true;
   case 'e': mic_cursor_take(c, 3); return true;
-  case 'o': mic_cursor_u64(c); return true;
+  case 'o': mic_cursor_take(c, out->address32 ? 4 : 8); return true;
   default: return false;
   }
 }
@@ -98,6 +99,8 @@ static uint8_t read_prefixes(struct mic_cursor *c, struct mic_insn *out) {
     uint8_t b = mic_cursor_u8(c);
     if (b == 0x66)
       out->operand16 = true;
+    else if (b == 0x67)
+      out->address32 = true;
     else if (b != 0xf2 && b != 0xf3 && b != 0x2e && b != 0x36 && b != 0x3e && b != 0x26 &&
              b != 0x64 && b != 0x65 && b != 0xf0)
       return b;

@@ -21,7 +21,8 @@ struct mic_insn {
   bool vector; /* VEX or EVEX */
   bool wide;   /* REX.W */
   bool operand16;
-  uint8_t rex; /* its low four bits */
+  bool address32; /* base and index then are no plain registers: none is given */
+  uint8_t rex;    /* its low four bits */
   bool has_modrm;
   uint8_t mod, reg,
     rm;                /* reg and rm extended by REX, in hardware order (rax rcx rdx rbx rsp ...) */

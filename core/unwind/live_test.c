@@ -172,11 +172,11 @@ static const struct program c_programs[] = {
   {"c-static-pie", "gcc -O2 -static-pie " C_SOURCE, NULL, MIC_END_NO_UNWIND_INFO, true},
   {"c-stripped", "gcc -O2 -s " C_SOURCE, NULL, 0, false},
   {"c-clang", "clang -O2 " C_SOURCE, NULL, 0, false},
-  {"c-lld", "clang -O2 -fuse-ld=lld -Wl,--rosegment -Wl,-z,noseparate-code " C_SOURCE, NULL, 0,
-   false},
+  {"c-lld", "clang -O2 -fuse-ld=lld -Wl,--rosegment -Wl,-z,noseparate-code " C_SOURCE, NULL,
+   MIC_END_NO_UNWIND_INFO, true},
   {"c-lld-no-pie",
-   "clang -O2 -fuse-ld=lld -no-pie -Wl,--no-rosegment -Wl,-z,noseparate-code " C_SOURCE, NULL, 0,
-   false},
+   "clang -O2 -fuse-ld=lld -no-pie -Wl,--no-rosegment -Wl,-z,noseparate-code " C_SOURCE, NULL,
+   MIC_END_NO_UNWIND_INFO, true},
   {"c-avx", "gcc -O3 -mavx2 -mno-vzeroupper " C_SOURCE, NULL, 0, false},
   {"cc-O0", "g++ -O0 stack_cc.cc -o $OUT", NULL, 0, false},
   {"cc-O2", "g++ -O2 stack_cc.cc -o $OUT", NULL, 0, false},
@@ -187,9 +187,12 @@ static const struct program c_programs[] = {
   {"signal-alternate", "gcc -O2 stack_signal.c -o $OUT", "alt", MIC_END_OTHER_STACK, false},
 };
 
+static const char *only; /* an argument of the test: programs with this in their name */
+
 static void test_programs(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof c_programs / sizeof *c_programs; i++) run_program(&c_programs[i]);
+  for (size_t i = 0; i < sizeof c_programs / sizeof *c_programs; i++)
+    if (!only || strstr(c_programs[i].name, only)) run_program(&c_programs[i]);
 }
 
 static int set_up(void **state) {
@@ -206,7 +209,8 @@ static int tear_down(void **state) {
   return system(command);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  only = argc > 1 ? argv[1] : NULL;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

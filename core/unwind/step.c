@@ -202,13 +202,15 @@ static enum mic_end step_sigreturn(struct mic_walk *w, const struct mic_step *s,
   return MIC_END_NONE;
 }
 
-/* The return address is on top of the stack: at a function's first instruction, and all through
- * the vsyscall page (arch/x86/entry/vsyscall/vsyscall_emu_64.S: mov, syscall, ret). */
-static enum mic_end step_top(struct mic_walk *w, uint64_t pushed, const struct mic_reader *reader) {
+/* The return address is on top of the stack or near: at a function's first instruction, in a PLT
+ * stub, and all through the vsyscall page (arch/x86/entry/vsyscall/vsyscall_emu_64.S: mov, syscall,
+ * ret). */
+static enum mic_end step_top(struct mic_walk *w, uint64_t pushed, bool pushed_rbp,
+                             const struct mic_reader *reader) {
   uint64_t rip, rbp, at = w->regs.r[MIC_REG_RSP] + pushed;
   struct caller c = new_caller(w, MIC_PRESERVED);
   if (!reader->read(reader, at, &rip)) return missing(w, reader, at);
-  if (pushed && reader->read(reader, at - 8, &rbp)) set(&c, MIC_REG_RBP, rbp);
+  if (pushed_rbp && reader->read(reader, at - 8, &rbp)) set(&c, MIC_REG_RBP, rbp);
   set(&c, MIC_REG_RIP, rip);
   set(&c, MIC_REG_RSP, at + 8);
   c.evidence = MIC_EVIDENCE_CODE;
@@ -221,8 +223,10 @@ static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
   const struct mic_elf *elf = mic_table_elf(s->table);
   uint64_t rip = w->regs.r[MIC_REG_RIP] - s->bias;
   enum mic_code_place place = mic_code_place(elf, rip);
-  if (place != MIC_PLACE_UNKNOWN)
-    return step_top(w, place == MIC_PLACE_PUSHED_RBP ? 8 : 0, reader) == MIC_END_NONE;
+  bool pushed_rbp = place == MIC_PLACE_PUSHED_RBP;
+  uint64_t pushed = pushed_rbp ? 8 : 0;
+  if (place != MIC_PLACE_UNKNOWN || mic_code_is_plt(elf, rip, &pushed))
+    return step_top(w, pushed, pushed_rbp, reader) == MIC_END_NONE;
   struct caller c = new_caller(w, UINT32_MAX);
   struct mic_code_at at = {s->table, rip, 0, false};
   if (!mic_code_run_to_return(&at, &c.regs, reader)) return false;
@@ -277,7 +281,7 @@ enum mic_end mic_step_rare(struct mic_walk *w, const struct mic_step *s,
   case MIC_CFA_UNMAPPED: return MIC_END_UNMAPPED_CODE;
   case MIC_CFA_ANON: return MIC_END_ANONYMOUS_CODE;
   case MIC_CFA_NO_IMAGE: return MIC_END_IMAGE_UNAVAILABLE;
-  case MIC_CFA_VSYSCALL: return step_top(w, 0, reader);
+  case MIC_CFA_VSYSCALL: return step_top(w, 0, false, reader);
   case MIC_CFA_UNSUPPORTED: return MIC_END_UNSUPPORTED_RULE;
   default: return MIC_END_MALFORMED_UNWIND_INFO;
   }
