@@ -81,7 +81,9 @@ static void close_rings(struct mic_perf *perf) {
 static int open_ring(struct mic_perf *perf, uint32_t cpu, uint32_t kind, struct mic_error *err) {
   struct perf_event_attr attr;
   size_t bytes = kind == MIC_RING_SIDE ? perf->settings.side_ring_bytes : perf->settings.ring_bytes;
-  mic_perf_owner_attr(&attr, (uint32_t)(bytes / 4));
+  bool late = kind == MIC_RING_SAMPLES && perf->options.late_wakeups;
+  mic_perf_owner_attr(&attr,
+                      (uint32_t)(late ? bytes : bytes / 4)); /* bytes: the largest there is */
   int fd = mic_perf_open(&attr, (uint32_t)getpid(), cpu);
   /* ENODEV: the CPU went offline since it was listed. */
   if (fd < 0 && errno == ENODEV) return 0;
@@ -446,10 +448,36 @@ int mic_perf_disable(struct mic_perf *perf, struct mic_error *err) {
   return on_all(perf, PERF_EVENT_IOC_DISABLE, "stopping", err);
 }
 
+int mic_perf_look_ms(const struct mic_perf *perf) {
+  /* One thread runs on a CPU at a time, so its samples come at the event's rate at most. */
+  const uint64_t cycles_a_second = 6000000000u; /* more than any x86-64 in turbo */
+  uint64_t units_a_second = perf->options.event == MIC_PERF_CYCLES ? cycles_a_second : 1000000000u;
+  uint64_t rate = units_a_second / perf->options.period + 1;
+  uint64_t record_bytes = perf->options.stack_bytes + 512u; /* header, registers, rounding */
+  uint64_t ms = perf->settings.ring_bytes / 4 * 1000 / (rate * record_bytes);
+  return ms < 1 ? 1 : ms > 1000 ? 1000 : (int)ms;
+}
+
+static int filled_rings(const struct mic_perf *perf) {
+  int filled = 0;
+  for (size_t i = 0; i < perf->rings.count; i++) {
+    const struct mic_ring *ring = perf->rings.at[i].ring;
+    filled += mic_ring_filled(ring) >= mic_ring_bytes(ring) / 4;
+  }
+  return filled;
+}
+
 int mic_perf_poll(struct mic_perf *perf, int timeout_ms) {
   struct epoll_event events[64];
-  int ready = epoll_wait(perf->epoll, events, sizeof events / sizeof *events, timeout_ms);
-  return ready < 0 ? 0 : ready;
+  int look_ms = mic_perf_look_ms(perf);
+  for (int left = timeout_ms;;) {
+    int slice = left < 0 || left > look_ms ? look_ms : left;
+    int ready = epoll_wait(perf->epoll, events, sizeof events / sizeof *events, slice);
+    int filled = filled_rings(perf);
+    if (ready < 0 || filled > 0) return filled;
+    if (left >= 0) left -= slice;
+    if (left == 0) return 0;
+  }
 }
 int mic_perf_poll_fd(const struct mic_perf *perf) { return perf->epoll; }
 

@@ -51,6 +51,11 @@ struct mic_perf_options {
   uint32_t children;        /* not 0: processes a task makes are followed too */
   uint64_t ring_bytes;      /* asked for samples, a CPU; a power of two.  0: 4 MiB */
   uint64_t side_ring_bytes; /* asked for mappings, names, forks.  0: 512 KiB */
+  /* Not 0: the kernel wakes the reader only once a whole ring of samples, and the reader looks
+   * every mic_perf_look_ms.  A wake-up walks every event that writes to the ring, in the interrupt
+   * (ring_buffer_wakeup): with thousands of threads that is the program's time. */
+  uint32_t late_wakeups;
+  uint32_t unused; /* 0 */
 };
 
 /* What was got, to be told to the user where it differs from what was asked. */
@@ -111,7 +116,10 @@ size_t mic_perf_ring_copy(struct mic_perf *perf, size_t index, void *to, size_t 
 /* Wait until a ring is a quarter full or the time is over (-1: for ever).  Returns how many are,
  * 0 on timeout or a signal. */
 int mic_perf_poll(struct mic_perf *perf, int timeout_ms);
-int mic_perf_poll_fd(const struct mic_perf *perf); /* an epoll descriptor, to wait on with others */
+/* For those who wait on other things too: an epoll descriptor. */
+int mic_perf_poll_fd(const struct mic_perf *perf);
+/* The least time in which samples fill a quarter of a ring, 1 to 1000. */
+int mic_perf_look_ms(const struct mic_perf *perf);
 
 /* What the kernel could not write, in all, from the events' own counters: more than the LOST
  * records when the end of the ring was lost.  MIC_EUNSUPPORTED before Linux 6.0.  It counts
