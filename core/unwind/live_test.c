@@ -51,6 +51,28 @@ static void print_stack(const char *who, const struct judge_map *map, const stru
   }
 }
 
+/* While an exception lands, libgcc writes the landing frame's registers over those saved in its own
+ * frame, so that its return restores them: for some instructions the frames between are no longer
+ * on the stack (libgcc, unwind-dw2.c, uw_install_context_1).  Ours then leaves some of the truth
+ * out, and may have the landing pad in place of one. */
+static bool is_landing(const struct judge_map *map, const struct mic_frame *frames, size_t count,
+                       const struct judge_shadow *shadow) {
+  size_t extra = 0, at = shadow->count, libgcc = 0;
+  for (size_t i = 0; i < count && i < 3; i++) {
+    const char *path = judge_path(map, frames[i].module);
+    libgcc += strstr(path, "libgcc_s") || strstr(path, "static");
+  }
+  for (size_t i = 1; i < count; i++) {
+    size_t found = at;
+    while (found && shadow->at[found - 1].address != pcs[i]) found--;
+    if (found)
+      at = found - 1;
+    else
+      extra++;
+  }
+  return libgcc && extra <= 1;
+}
+
 /* In longjmp and its kin call-frame information describes the place that will be jumped to once its
  * registers are loaded; the shadow has the frames that are being left.  Both are true. */
 static bool is_jumping(const struct judge_map *map, const struct mic_frame *frames) {
@@ -62,7 +84,7 @@ static bool is_jumping(const struct judge_map *map, const struct mic_frame *fram
 }
 
 /* Ours is whole and right; or right as far as it goes, with a reason. */
-static void check_ours(struct tally *t, const struct judge_map *map,
+static void check_ours(struct tally *t, pid_t pid, const struct judge_map *map,
                        const struct judge_sample *sample, const struct judge_shadow *shadow,
                        const char *name) {
   const struct mic_frame *frames;
@@ -81,7 +103,9 @@ static void check_ours(struct tally *t, const struct judge_map *map,
     memcpy(part.at, shadow->at + shadow->count + 1 - count, part.count * sizeof *part.at);
     right = judge_agrees(&part, pcs, count);
   }
-  if (!right && whole && is_jumping(map, frames)) {
+  if (!right && whole &&
+      (is_jumping(map, frames) || judge_rewritten(shadow, pid) ||
+       is_landing(map, frames, count, shadow))) {
     t->jumps++;
     return;
   }
@@ -99,7 +123,7 @@ static bool step_through(struct tally *t, struct judge_map *map, pid_t pid, cons
   for (size_t i = 0; i < steps; i++) {
     judge_sample_take(&sample, pid);
     if (!map->space.find(map->space.data, sample.regs.r[MIC_REG_RIP])) judge_map_read(map, pid);
-    check_ours(t, map, &sample, &truth, name);
+    check_ours(t, pid, map, &sample, &truth, name);
     if (i % LIBUNWIND_EVERY == 0) {
       size_t count = judge_libunwind(pid, pcs, NULL, JUDGE_DEPTH_MAX);
       t->judged++;
@@ -154,7 +178,7 @@ static void run_program(const struct program *p) {
   /* _init and crt1's helpers have no call-frame information. */
   uint64_t allowed = p->allowed_end ? tally.ends[p->allowed_end] : 0;
   assert_int_equal(tally.whole + tally.jumps + allowed, tally.steps);
-  assert_true(tally.jumps < 64);
+  assert_true(tally.jumps < tally.steps / 100);
   if (p->from_exec) assert_true(allowed < 64);
 }
 
