@@ -26,7 +26,8 @@ enum {
   RING_BYTES = 4 << 20,
   SIDE_RING_BYTES = 512 << 10,
   SIDE_RING_LEAST = 32 << 10, /* seven MMAP2 records with the longest path (4096 bytes) */
-  OTHER_DESCRIPTORS = 64      /* the recorder's own files beside the events */
+  CPU_CLOCK_LEAST_NS = 10000,
+  OTHER_DESCRIPTORS = 64 /* the recorder's own files beside the events */
 };
 
 struct ring {
@@ -186,6 +187,10 @@ static int check_options(struct mic_perf_options *options, struct mic_error *err
     return mic_fail(err, MIC_EARG, "no perf event number %u", options->event);
   if (options->period == 0 || options->period > INT64_MAX)
     return mic_fail(err, MIC_EARG, "the sampling period must be at least 1");
+  /* The timer is never set shorter (perf_swevent_start_hrtimer), yet the samples would say so. */
+  if (options->event == MIC_PERF_CPU_CLOCK && options->period < CPU_CLOCK_LEAST_NS)
+    return mic_fail(err, MIC_EARG, "a cpu-clock period of %" PRIu64 " ns: the kernel's least is %d",
+                    options->period, CPU_CLOCK_LEAST_NS);
   /* perf_copy_attr: below USHRT_MAX and a multiple of a word. */
   if (options->stack_bytes > 65528 || options->stack_bytes % 8)
     return mic_fail(err, MIC_EARG, "a stack copy of %u bytes: 0 to 65528 in steps of 8",

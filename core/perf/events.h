@@ -46,7 +46,7 @@ enum mic_perf_event {
 struct mic_perf_options {
   uint32_t size;            /* sizeof this struct */
   uint32_t event;           /* enum mic_perf_event */
-  uint64_t period;          /* at least 1; fixed, never a frequency */
+  uint64_t period;          /* fixed, never a frequency; a clock's is at least 10,000 ns */
   uint32_t stack_bytes;     /* copy of the stack: 0 to 65528, a multiple of 8; 0: none */
   uint32_t children;        /* not 0: processes a task makes are followed too */
   uint64_t ring_bytes;      /* asked for samples, a CPU; a power of two.  0: 4 MiB */

@@ -714,6 +714,101 @@ static void samples_a_process_without_main_thread(void **state) {
   mic_perf_free(perf);
 }
 
+/* ---- exec by another thread, children of children ---- */
+
+static void *exec_shell(void *unused) {
+  execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+  _exit(127);
+  return unused;
+}
+static void exec_from_a_thread(void) {
+  pthread_t thread;
+  raise(SIGSTOP);
+  if (pthread_create(&thread, NULL, exec_shell, NULL)) _exit(1);
+  for (;;) pause();
+}
+struct moved {
+  uint32_t pid;
+  bool execed;
+  uint64_t samples;
+};
+static bool follow_exec(void *data, const struct mic_record *record) {
+  struct moved *moved = data;
+  if (record->kind == MIC_RECORD_COMM && record->exec) {
+    moved->execed = true;
+    assert_int_equal(record->tid, moved->pid);
+  }
+  if (record->kind == MIC_RECORD_SAMPLE && record->tid == moved->pid) moved->samples++;
+  return moved->execed && moved->samples >= 10;
+}
+/* The thread takes its leader's tid, and its inherited events with it. */
+static void follows_an_exec_by_another_thread(void **state) {
+  (void)state;
+  pid_t pid = child_of(exec_from_a_thread);
+  wait_stopped(pid);
+  struct mic_perf *perf = perf_new(options_of(0));
+  add(perf, pid, MIC_PERF_NOW);
+  enable(perf);
+  kill(pid, SIGCONT);
+  struct moved moved = {.pid = (uint32_t)pid};
+  drain_until(perf, follow_exec, &moved);
+  end_child(pid);
+  mic_perf_free(perf);
+}
+
+static void make_a_chain(void) {
+  raise(SIGSTOP);
+  for (int i = 0; i < 3; i++) {
+    pid_t next = fork();
+    if (next < 0) _exit(1);
+    if (next > 0) {
+      for (;;) pause();
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  }
+  spin();
+}
+struct chain {
+  uint32_t maker[3], made[3]; /* in the order read, which is not that of time */
+  uint32_t forks, last;
+  uint64_t samples;
+};
+static bool follow_chain(void *data, const struct mic_record *record) {
+  struct chain *chain = data;
+  if (record->kind == MIC_RECORD_FORK && chain->forks < 3) {
+    chain->maker[chain->forks] = record->ptid;
+    chain->made[chain->forks++] = record->tid;
+  }
+  if (record->kind == MIC_RECORD_SAMPLE && record->tid != chain->last) {
+    chain->last = record->tid;
+    chain->samples = 0;
+  }
+  if (record->kind == MIC_RECORD_SAMPLE) chain->samples++;
+  return chain->forks == 3 && chain->samples >= 10;
+}
+static uint32_t made_by(const struct chain *chain, uint32_t maker) {
+  for (int i = 0; i < 3; i++)
+    if (chain->maker[i] == maker) return chain->made[i];
+  return 0;
+}
+static void follows_children_of_children(void **state) {
+  (void)state;
+  pid_t pid = child_of(make_a_chain);
+  wait_stopped(pid);
+  struct mic_perf_options options = options_of(0);
+  options.children = 1;
+  struct mic_perf *perf = perf_new(options);
+  add(perf, pid, MIC_PERF_NOW);
+  enable(perf);
+  kill(pid, SIGCONT);
+  struct chain chain = {0};
+  drain_until(perf, follow_chain, &chain);
+  uint32_t last = made_by(&chain, made_by(&chain, made_by(&chain, (uint32_t)pid)));
+  assert_true(last != 0 && chain.last == last);
+  end_child(pid);
+  mic_perf_free(perf);
+}
+
 /* ---- errors ---- */
 
 static void says_what_is_wrong(void **state) {
@@ -724,6 +819,8 @@ static void says_what_is_wrong(void **state) {
   assert_int_equal(mic_perf_new(&options, &perf, &err), MIC_EARG);
   options = options_of(0);
   options.period = 0;
+  assert_int_equal(mic_perf_new(&options, &perf, &err), MIC_EARG);
+  options.period = 9999;
   assert_int_equal(mic_perf_new(&options, &perf, &err), MIC_EARG);
   options = options_of(0);
   options.ring_bytes = 100000;
@@ -962,6 +1059,8 @@ int main(void) {
     cmocka_unit_test(attaches_while_threads_come_and_go),
     cmocka_unit_test(second_copies_are_dropped),
     cmocka_unit_test(samples_a_process_without_main_thread),
+    cmocka_unit_test(follows_an_exec_by_another_thread),
+    cmocka_unit_test(follows_children_of_children),
     cmocka_unit_test(says_what_is_wrong),
     cmocka_unit_test(cycles_work_or_are_refused_by_name),
     cmocka_unit_test(says_how_many_descriptors_it_needs),
