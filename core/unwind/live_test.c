@@ -103,9 +103,9 @@ static void check_ours(struct tally *t, pid_t pid, const struct judge_map *map,
     memcpy(part.at, shadow->at + shadow->count + 1 - count, part.count * sizeof *part.at);
     right = judge_agrees(&part, pcs, count);
   }
-  if (!right && whole &&
-      (is_jumping(map, frames) || judge_rewritten(shadow, pid) ||
-       is_landing(map, frames, count, shadow))) {
+  bool leaving = !right && (is_landing(map, frames, count, shadow) ||
+                            (whole && (is_jumping(map, frames) || judge_rewritten(shadow, pid))));
+  if (leaving) {
     t->jumps++;
     return;
   }
