@@ -229,7 +229,11 @@ describe("row loops stay compiled:", function()
     assert.same({}, helper.interpreted(tree._most_nodes, location, stacks, start))
   end)
 
-  it("merge", function() assert.same({}, helper.interpreted(merge)) end)
+  it("merge", function()
+    ffi.fill(slots, room * 4, 0xff)
+    assert.same({}, helper.interpreted(tree._merge, parent, location, ends_of, stacks, start, frame,
+      parents, node_keys, slots, room - 1, tree.ROOTS, node_of))
+  end)
 
   it("add_samples, add_up, link and sum", function()
     local count = merge()

@@ -16,6 +16,11 @@ local WIDTHS = {
   u8 = ffi.typeof("uint8_t[?]"),
 }
 
+-- Columns that a capture does not give have no rows; one row of room for each type, made once,
+-- as captures are asked in hot loops.
+local EMPTY = {}
+for name, new in pairs(WIDTHS) do EMPTY[name] = new(1) end
+
 -- Columns whose type is not u32, by table and column.
 local TYPES = {
   ["samples.weight"] = "u64", ["samples.time_ns"] = "u64", ["samples.source"] = "u8",
@@ -34,7 +39,7 @@ function Capture:rows(name) return self.counts[name] or 0 end
 
 function Capture:array(tab, column)
   local key = tab .. "." .. column
-  return self.arrays[key] or WIDTHS[TYPES[key] or "u32"](1), self:rows(tab)
+  return self.arrays[key] or EMPTY[TYPES[key] or "u32"], self:rows(tab)
 end
 
 function Capture:string(id) return self.strings[tonumber(id) + 1] end

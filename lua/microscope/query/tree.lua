@@ -32,30 +32,19 @@ local function most_nodes(location, stacks, start)
   return count
 end
 
--- Robert Jenkins' mixing of 32 bits, all shifts and additions, as a product of 32 bits is not
--- exact in a double.  node * 31 is exact and keeps neighbours apart.
-local function mix(node, key)
-  local h = tobit(bxor(tobit(key), tobit(node * 31)))
-  h = tobit(h + 0x7ed55d16 + lshift(h, 12))
-  h = bxor(h, 0xc761c23c, rshift(h, 19))
-  h = tobit(h + 0x165667b1 + lshift(h, 5))
-  h = bxor(tobit(h + 0xd3a2646c), lshift(h, 9))
-  h = tobit(h + 0xfd7046c5 + lshift(h, 3))
-  return bxor(h, 0xb55a4f09, rshift(h, 16))
-end
-
 -- The node of each stack.  A stack's parent has a lower number (validated), so its node is known.
--- slots is an open-addressed table of nodes by parent and key.  One flat loop, as LuaJIT leaves
--- short inner loops to its interpreter: a step looks at one slot, for frame f of stack i.
+-- slots is an open-addressed table of nodes by parent and key.  One flat loop without calls or
+-- constant states, as LuaJIT leaves short inner loops to its interpreter and gives up on a step
+-- whose outcome it knows: a step looks at one slot, the one after `missed` others, for frame f of
+-- stack i.
 local function merge(parent, location, ends, stacks, start, frame, parents, keys, slots, mask,
     count, node_of)
-  local i, f, stop, node, at, key = -1, 0, 0, 0, 0, 0
+  local i, f, stop, node, missed = -1, 0, 0, 0, 0
   while i < stacks do
     if f == stop then
-      -- All frames of stack i have their node; the next stack.
+      -- All frames of stack i have their node; the next stack.  Past the last, row 0 will do.
       if i >= 0 then node_of[i] = node end
       i = i + 1
-      -- One row past the last is room that stacks' columns do not have.
       local row = i < stacks and i or 0
       local up, l = parent[row], location[row]
       if up == NONE then
@@ -64,10 +53,18 @@ local function merge(parent, location, ends, stacks, start, frame, parents, keys
       else
         node = node_of[up]
         f, stop = start[l], start[l + 1]
-        key = frame[f]
-        at = band(mix(node, key), mask)
       end
     else
+      local key = frame[f]
+      -- Robert Jenkins' mixing of 32 bits, all shifts and additions, as a product of 32 bits is
+      -- not exact in a double.  node * 31 is exact and keeps neighbours apart.
+      local h = tobit(bxor(tobit(key), tobit(node * 31)))
+      h = tobit(h + 0x7ed55d16 + lshift(h, 12))
+      h = bxor(h, 0xc761c23c, rshift(h, 19))
+      h = tobit(h + 0x165667b1 + lshift(h, 5))
+      h = bxor(tobit(h + 0xd3a2646c), lshift(h, 9))
+      h = tobit(h + 0xfd7046c5 + lshift(h, 3))
+      local at = band(bxor(h, 0xb55a4f09, rshift(h, 16)) + missed, mask)
       local found = slots[at]
       if found == NONE then
         found = count
@@ -79,12 +76,9 @@ local function merge(parent, location, ends, stacks, start, frame, parents, keys
       if parents[found] == node and keys[found] == key then
         node = found
         f = f + 1
-        if f ~= stop then
-          key = frame[f]
-          at = band(mix(node, key), mask)
-        end
+        missed = 0
       else
-        at = band(at + 1, mask)
+        missed = missed + 1
       end
     end
   end
