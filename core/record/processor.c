@@ -219,7 +219,7 @@ static size_t run_end(const struct waiting *at, size_t from, size_t count) {
 static void sort(struct mic_processor *processor) {
   waiting_vec *ready = &processor->ready, *merged = &processor->merged;
   mic_vec_reserve(merged, ready->count + 1);
-  for (;;) {
+  while (ready->count > 1) {
     for (size_t low = 0; low < ready->count;) {
       size_t middle = run_end(ready->at, low, ready->count);
       if (low == 0 && middle == ready->count) return;

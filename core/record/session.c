@@ -402,6 +402,7 @@ static bool next_event(struct mic_session *s, struct mic_session_event *event) {
   }
   if (!s->told_exit && has_ended(s)) {
     s->told_exit = true;
+    mic_session_stop(s);
     *event = (struct mic_session_event){MIC_SESSION_EXITED, s->status};
     return true;
   }

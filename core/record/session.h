@@ -6,7 +6,8 @@
  * pulls: mic_session_poll waits for the next event. SIGINT, SIGTERM and SIGHUP are taken by the
  * session (signalfd) from mic_session_new until mic_session_free and come as events.
  *
- * The usual life: new, start, poll until MIC_SESSION_DONE or MIC_SESSION_FAILED, free. On
+ * The usual life: new, start, poll until MIC_SESSION_DONE or MIC_SESSION_FAILED, free. The end of
+ * what is recorded stops the recording. On
  * MIC_SESSION_INTERRUPTED or when it has had enough the caller says mic_session_stop and polls on.
  *
  * Owns:    the session owns its threads, the program it started and the unfinished capture; free

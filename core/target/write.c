@@ -12,7 +12,8 @@ void mic_target_write_mappings(struct mic_target *target, const struct mic_proce
       .size = mapping->code.end - mapping->code.start,
       .file_offset = mapping->file_offset,
       .start_ns = mapping->start_ns,
-      .end_ns = end_ns,
+      /* Records of different CPUs can be a little out of order. */
+      .end_ns = end_ns < mapping->start_ns ? mapping->start_ns : end_ns,
     };
     mic_writer_mappings(target->writer, &row);
   }
@@ -41,7 +42,7 @@ static void write_processes(struct mic_target *target) {
       .name = process->name,
       .cgroup = process->cgroup,
       .start_ns = process->start_ns,
-      .end_ns = process->end_ns,
+      .end_ns = process->end_ns < process->start_ns ? process->start_ns : process->end_ns,
     };
     mic_writer_processes(target->writer, &row);
   }
@@ -55,7 +56,7 @@ static void write_threads(struct mic_target *target) {
       .tid = thread->tid,
       .name = thread->name,
       .start_ns = thread->start_ns,
-      .end_ns = thread->end_ns,
+      .end_ns = thread->end_ns < thread->start_ns ? thread->start_ns : thread->end_ns,
     };
     mic_writer_threads(target->writer, &row);
   }
