@@ -14,6 +14,8 @@ enum { HW_RAX = 0, HW_RCX = 1, HW_RDX = 2, HW_RSP = 4, HW_RBP = 5, HW_R11 = 11 }
 enum { RUN_MAX = 64 };
 /* ld.so's entry, the longest seen, runs on for 61 bytes to its jump. */
 enum { ENTRY_MAX_BYTES = 256 };
+/* What is looked through to see that a pc is in a function; the larger ones are left unproven. */
+enum { FUNCTION_MAX_BYTES = 65536 };
 /* Compilers schedule a few instructions between push %rbp and mov %rsp,%rbp. */
 enum { PROLOGUE_MAX_BYTES = 32 };
 
@@ -250,12 +252,57 @@ bool mic_code_follows_pop(const struct mic_elf *elf, uint64_t vaddr) {
   return b[1] == 0x5b || b[1] == 0x5d;                   /* rbx, rbp */
 }
 
+/* Neither jumps, nor calls, nor moves the stack pointer. */
+static bool is_harmless(const struct mic_insn *i) {
+  uint8_t op = i->opcode;
+  if (i->map == MIC_MAP_0F) return op < 0x80 || op > 0x8f; /* jcc */
+  if (i->map != MIC_MAP_ONE) return true;
+  bool writes_rsp = i->has_modrm && i->mod == 3 && i->rm == HW_RSP;
+  bool jumps = (op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xeb) || op == 0xc2 || op == 0xc3;
+  bool stacks = (op >= 0x50 && op <= 0x5f) || op == 0x68 || op == 0x6a || op == 0x8f || op == 0xc9;
+  return !writes_rsp && !jumps && !stacks && op != 0xff && op != 0xcc && op != 0xf4;
+}
+
+/* From vaddr on, harmless instructions lead to mov %rsp,%rbp; *pushes when a push of rbp is among
+ * them. */
+static bool leads_to_mov(const struct mic_elf *elf, uint64_t vaddr, bool *pushes) {
+  *pushes = false;
+  struct mic_insn i;
+  for (uint64_t at = vaddr; at < vaddr + PROLOGUE_MAX_BYTES; at += i.length) {
+    size_t left;
+    const uint8_t *b = mic_elf_at(elf, at, &left);
+    if (is_mov_rsp_rbp(elf, at)) return true;
+    if (!b || !mic_insn_decode(b, left, &i)) return false;
+    if (*b == push_rbp && !*pushes)
+      *pushes = true;
+    else if (!is_harmless(&i))
+      return false;
+  }
+  return false;
+}
+
+/* A push of rbp before vaddr leads to it through harmless instructions. */
+static bool comes_from_push(const struct mic_elf *elf, uint64_t vaddr) {
+  for (uint64_t back = 1; back <= PROLOGUE_MAX_BYTES; back++) {
+    if (!has_bytes(elf, vaddr - back, &push_rbp, 1)) continue;
+    uint64_t at = vaddr - back + 1;
+    while (at < vaddr) {
+      size_t left;
+      struct mic_insn i;
+      const uint8_t *b = mic_elf_at(elf, at, &left);
+      if (!b || !mic_insn_decode(b, left, &i) || !is_harmless(&i)) break;
+      at += i.length;
+    }
+    if (at == vaddr) return true;
+  }
+  return false;
+}
+
 enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr) {
-  if (is_mov_rsp_rbp(elf, vaddr) && has_bytes(elf, vaddr - 1, &push_rbp, 1))
-    return MIC_PLACE_PUSHED_RBP;
-  if (has_bytes(elf, vaddr, endbr64, sizeof endbr64)) vaddr += sizeof endbr64;
-  if (has_bytes(elf, vaddr, &push_rbp, 1) && is_mov_rsp_rbp(elf, vaddr + 1)) return MIC_PLACE_ENTRY;
-  return MIC_PLACE_UNKNOWN;
+  bool pushes;
+  if (!leads_to_mov(elf, vaddr, &pushes) || mic_elf_damaged(elf)) return MIC_PLACE_UNKNOWN;
+  if (pushes) return MIC_PLACE_ENTRY;
+  return comes_from_push(elf, vaddr) ? MIC_PLACE_PUSHED_RBP : MIC_PLACE_UNKNOWN;
 }
 
 bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *target) {
@@ -278,20 +325,48 @@ bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *
   return false;
 }
 
-bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr) {
-  if (has_bytes(elf, vaddr, endbr64, sizeof endbr64)) vaddr += sizeof endbr64;
-  size_t left;
-  struct mic_insn i;
-  const uint8_t *b = mic_elf_at(elf, vaddr, &left);
-  if (!b || !mic_insn_decode(b, left, &i)) return false;
-  if (i.opcode == 0xff && i.map == MIC_MAP_ONE && (i.reg & 7) == 4) return true; /* a PLT stub */
-  if (*b != push_rbp) return false;
+static bool runs_on(const struct mic_insn *i) {
+  if (i->map != MIC_MAP_ONE) return true;
+  bool jumps = i->opcode == 0xeb || i->opcode == 0xe9 || i->opcode == 0xc3 || i->opcode == 0xc2 ||
+               i->opcode == 0xcc || (i->opcode == 0xff && (i->reg & 6) == 4);
+  return !jumps;
+}
+
+static bool sets_frame_pointer(const struct mic_elf *elf, uint64_t vaddr) {
+  if (!has_bytes(elf, vaddr, &push_rbp, 1)) return false;
+  struct mic_insn i = {.length = 1};
   for (uint64_t at = vaddr + 1; at < vaddr + PROLOGUE_MAX_BYTES; at += i.length) {
     if (is_mov_rsp_rbp(elf, at)) return true;
-    b = mic_elf_at(elf, at, &left);
+    size_t left;
+    const uint8_t *b = mic_elf_at(elf, at, &left);
     if (!b || !mic_insn_decode(b, left, &i)) return false;
   }
   return false;
+}
+
+/* No other function begins between: a push of rbp where nothing runs on into it. */
+static bool is_same_function(const struct mic_elf *elf, uint64_t start, uint64_t pc) {
+  bool ended = false;
+  if (pc < start || pc - start > FUNCTION_MAX_BYTES) return false;
+  for (uint64_t at = start; at < pc;) {
+    size_t left;
+    struct mic_insn i;
+    const uint8_t *b = mic_elf_at(elf, at, &left);
+    if (!b || !mic_insn_decode(b, left, &i)) return false;
+    bool pads = (i.map == MIC_MAP_ONE && (i.opcode == 0x90 || i.opcode == 0xcc)) ||
+                (i.map == MIC_MAP_0F && (i.opcode == 0x1e || i.opcode == 0x1f));
+    if (ended && *b == push_rbp) return false;
+    if (!pads) ended = !runs_on(&i);
+    at += i.length;
+  }
+  return true;
+}
+
+bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc) {
+  uint64_t start = vaddr, pushed;
+  if (mic_code_is_plt(elf, vaddr, &pushed)) return true;
+  if (has_bytes(elf, start, endbr64, sizeof endbr64)) start += sizeof endbr64;
+  return sets_frame_pointer(elf, start) && is_same_function(elf, start, pc);
 }
 
 bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool within) {
@@ -309,13 +384,6 @@ bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool withi
 bool mic_code_follows_syscall(const struct mic_elf *elf, uint64_t vaddr) {
   static const uint8_t syscall[] = {0x0f, 0x05};
   return has_bytes(elf, vaddr - sizeof syscall, syscall, sizeof syscall);
-}
-
-static bool runs_on(const struct mic_insn *i) {
-  if (i->map != MIC_MAP_ONE) return true;
-  bool jumps = i->opcode == 0xeb || i->opcode == 0xe9 || i->opcode == 0xc3 || i->opcode == 0xc2 ||
-               i->opcode == 0xcc || (i->opcode == 0xff && (i->reg & 6) == 4);
-  return !jumps;
 }
 
 bool mic_code_is_entry(const struct mic_elf *elf, uint64_t vaddr) {

@@ -38,7 +38,7 @@ bool mic_code_follows_pop(const struct mic_elf *elf, uint64_t vaddr);
 
 enum mic_code_place {
   MIC_PLACE_UNKNOWN = 0,
-  MIC_PLACE_ENTRY = 1,     /* push %rbp; mov %rsp,%rbp come next: nothing pushed yet */
+  MIC_PLACE_ENTRY = 1,     /* push %rbp and mov %rsp,%rbp come next: nothing pushed yet */
   MIC_PLACE_PUSHED_RBP = 2 /* between the two */
 };
 enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr);
@@ -50,8 +50,9 @@ bool mic_code_is_plt(const struct mic_elf *elf, uint64_t vaddr, uint64_t *pushed
 
 /* The instruction before vaddr is a call.  *target is where a direct one goes, else 0. */
 bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *target);
-/* The function at vaddr sets up a frame pointer, or is a stub that jumps on to one unknown. */
-bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr);
+/* The function at vaddr sets up a frame pointer and, as far as its instructions show, is the one
+ * that pc is in; or vaddr is a stub that jumps on to a function unknown. */
+bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc);
 /* vaddr begins the trampoline that returns from signals (mov $15,%rax; syscall), or with `within`
  * is also its system call's address or the one past it. */
 bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool within);

@@ -239,23 +239,26 @@ static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
 
 /* A frame pointer is believed when it points into the stack above, and the return address there
  * follows a call of a function that keeps one. */
-static bool frame_pointer_holds(const struct mic_walk *w, uint64_t rip) {
+static bool frame_pointer_holds(const struct mic_walk *w, const struct mic_step *s, uint64_t rip) {
   const struct mic_code *code = w->space->find(w->space->data, rip - 1);
   uint64_t target;
   if (!code || code->kind != MIC_CODE_IMAGE) return false;
   const struct mic_elf *elf = mic_table_elf(code->table);
   if (!mic_code_follows_call(elf, rip - code->bias, &target)) return false;
-  return (!target || mic_code_keeps_frame_pointer(elf, target)) && !mic_elf_damaged(elf);
+  bool elsewhere = code->table != s->table || code->bias != s->bias; /* it calls by a stub */
+  uint64_t pc = elsewhere ? 0 : s->address - s->bias;
+  return (!target || mic_code_keeps_frame_pointer(elf, target, pc)) && !mic_elf_damaged(elf);
 }
 
-static enum mic_end step_frame_pointer(struct mic_walk *w, const struct mic_reader *reader) {
+static enum mic_end step_frame_pointer(struct mic_walk *w, const struct mic_step *s,
+                                       const struct mic_reader *reader) {
   bool followed = w->followed_frame_pointer;
   enum mic_end none = followed ? MIC_END_FRAME_POINTER : MIC_END_NO_UNWIND_INFO;
   uint64_t frame = w->regs.r[MIC_REG_RBP], rbp, rip;
   if (!knows(&w->regs, MIC_REG_RBP) || frame < w->regs.r[MIC_REG_RSP] || frame % 8) return none;
   if (!reader->read(reader, frame, &rbp) || !reader->read(reader, frame + 8, &rip))
     return followed ? missing(w, reader, frame + 8) : none;
-  if (!frame_pointer_holds(w, rip)) return none;
+  if (!frame_pointer_holds(w, s, rip)) return none;
   struct caller c = new_caller(w, 0);
   set(&c, MIC_REG_RBP, rbp);
   set(&c, MIC_REG_RIP, rip);
@@ -275,7 +278,7 @@ enum mic_end mic_step_rare(struct mic_walk *w, const struct mic_step *s,
   case MIC_CFA_SIGRETURN: return step_sigreturn(w, s, reader);
   case MIC_CFA_NONE:
     if (w->exact && step_by_code(w, s, reader)) return MIC_END_NONE;
-    return step_frame_pointer(w, reader);
+    return step_frame_pointer(w, s, reader);
   case MIC_CFA_OUTERMOST: return MIC_END_OUTERMOST;
   case MIC_CFA_ENTRY: return MIC_END_ENTRY;
   case MIC_CFA_UNMAPPED: return MIC_END_UNMAPPED_CODE;
