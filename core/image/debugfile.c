@@ -94,7 +94,7 @@ static bool try_file(const struct hunt *hunt, const char *root, const char *path
   struct mic_elf *elf = NULL;
   struct mic_error err;
   bool found = false;
-  if (mic_elf_open(fd, path, &elf, &err) != MIC_OK)
+  if (mic_elf_open_debug(fd, path, &elf, &err) != MIC_OK)
     mic_problem_add(hunt->problem, "%s %s", hunt->what, err.msg);
   else
     found = has_something(elf) && is_proven(hunt, fd, elf, root, path);

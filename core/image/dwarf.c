@@ -84,7 +84,8 @@ static void index_unit(struct mic_dwarf_unit *unit, uint32_t id, struct index *i
   mic_dwarf_ranges_of(unit, &unit->die, &index->ranges);
   bool says =
     dwarf_attr(&unit->die, DW_AT_ranges, &attr) || dwarf_attr(&unit->die, DW_AT_high_pc, &attr);
-  if (!says) add_contents(unit, &index->ranges);
+  /* Version 2 cannot say more than one range; what compilers put apart is in no range of it. */
+  if (!says || unit->version == 2) add_contents(unit, &index->ranges);
   for (size_t i = 0; i < index->ranges.count; i++)
     *mic_vec_push(&index->all) =
       (struct mic_cover_range){index->ranges.at[i].start, index->ranges.at[i].end, id, 0};

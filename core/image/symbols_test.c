@@ -1,0 +1,712 @@
+/*
+ * symbols_test.c - names, inlined functions and lines against llvm-symbolizer and nm.
+ *
+ * Programs are built from fixtures/symbols as the judges' own users build theirs.  A disagreement
+ * counts unless it is one of those that may_disagree explains and proves.
+ */
+#include "image/symbols_fixture.h"
+
+enum { FRAMES = 64, SPREAD = 1500 };
+
+struct told { /* what a judge says of one address */
+  char name[FRAMES][4096];
+  char line[FRAMES][4096]; /* FILE:LINE */
+  size_t count;
+};
+
+struct judge {
+  FILE *pipe;
+};
+
+static struct judge start_judge(const char *program, const struct addresses *a) {
+  FILE *file = fopen(in_dir("addresses"), "w");
+  assert_non_null(file);
+  for (size_t i = 0; i < a->count; i++) fprintf(file, "0x%lx\n", (unsigned long)a->at[i]);
+  fclose(file);
+  char command[1400];
+  snprintf(command, sizeof command,
+           "cd '%s' && llvm-symbolizer --no-demangle --inlines -e '%s' < addresses", fixture_dir,
+           in_dir(program));
+  return (struct judge){popen(command, "r")};
+}
+
+/* A block of names and FILE:LINE:COLUMN lines, up to an empty line. */
+static void next_told(struct judge *judge, struct told *told) {
+  char line[4096];
+  told->count = 0;
+  for (int half = 0; fgets(line, sizeof line, judge->pipe); half = !half) {
+    line[strcspn(line, "\n")] = 0;
+    if (line[0] == 0) break;
+    if (told->count == FRAMES) continue;
+    if (!half) {
+      snprintf(told->name[told->count], sizeof told->name[0], "%s", line);
+      continue;
+    }
+    char *column = strrchr(line, ':');
+    if (column) *column = 0;
+    snprintf(told->line[told->count++], sizeof told->line[0], "%s", line);
+  }
+  if (told->count == 1 && strcmp(told->name[0], "??") == 0) told->count = 0;
+}
+
+static const char *last_part(const char *name) {
+  const char *part = name;
+  int depth = 0;
+  for (const char *c = name; *c; c++) {
+    if (*c == '<' || *c == '(' || *c == '{') depth++;
+    if (*c == '>' || *c == ')' || *c == '}') depth--;
+    if (depth == 0 && c[0] == ':' && c[1] == ':') part = c + 2;
+  }
+  return part;
+}
+
+/* Linkage names agree to the byte; what has none, in the last part of the qualified name. */
+static bool names_agree(const struct mic_symbol *mine, const char *theirs) {
+  if (strcmp(mine->linkage_name, theirs) == 0) return true;
+  if (strncmp(theirs, "_Z", 2) == 0 || strncmp(theirs, "_RNv", 4) == 0) return false;
+  return strcmp(last_part(mine->linkage_name), theirs) == 0;
+}
+
+static bool lines_agree(const struct mic_symbol *mine, const char *theirs) {
+  char line[4096];
+  snprintf(line, sizeof line, "%s:%u", mine->file ? mine->file : "??", mine->line);
+  return strcmp(line, theirs) == 0;
+}
+
+static bool agree(const struct mic_symbol *mine, size_t count, const struct told *told) {
+  if (count != told->count) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!names_agree(&mine[i], told->name[i]) || !lines_agree(&mine[i], told->line[i]))
+      return false;
+  return true;
+}
+
+static const struct symbol_line *find_named(const struct symbol_list *list, const char *name) {
+  for (size_t i = 0; i < list->count; i++)
+    if (strcmp(list->at[i].name, name) == 0) return &list->at[i];
+  return NULL;
+}
+
+static bool is_covered(const struct symbol_list *list, uint64_t address) {
+  for (size_t i = 0; i < list->count; i++)
+    if (strchr("tTwWiI", list->at[i].type) && address - list->at[i].value < list->at[i].size)
+      return true;
+  return false;
+}
+
+/*
+ * Where llvm-symbolizer is not to be followed, with the proof:
+ *  - It gives a symbol without a size all that follows.  Proof: nm says the symbol it names has
+ *    none, and the address is not the symbol's; or no sized symbol of nm covers the address, and
+ *    it names one.
+ *  - It takes a file for code without debug information from the FILE symbol before it.  Proof:
+ *    we have no line, and it has line 0.
+ *  - Aliases: the linker gave several names to one range.  Proof: nm has both, with one value.
+ */
+static bool may_disagree(const struct symbol_list *list, uint64_t address,
+                         const struct mic_symbol *mine, size_t count, const struct told *told) {
+  if (told->count == 0) return false;
+  const struct symbol_line *named = find_named(list, told->name[told->count - 1]);
+  if (named && named->size == 0 && named->value != address) return true;
+  if (named && !is_code(named)) return count == 0;
+  if (count == 0) return !is_covered(list, address);
+  if (count != told->count || !named) return false;
+  const struct symbol_line *ours = find_named(list, mine[count - 1].linkage_name);
+  bool alias = ours && ours->value == named->value && ours->size == named->size;
+  if (!names_agree(&mine[count - 1], told->name[count - 1]) && !alias) return false;
+  for (size_t i = 0; i + 1 < count; i++)
+    if (!names_agree(&mine[i], told->name[i])) return false;
+  for (size_t i = 0; i < count; i++) {
+    const char *line = strrchr(told->line[i], ':');
+    bool none = !mine[i].file && mine[i].line == 0 && line && strcmp(line, ":0") == 0;
+    if (!none && !lines_agree(&mine[i], told->line[i])) return false;
+  }
+  return true;
+}
+
+static void show(uint64_t address, const struct mic_symbol *mine, size_t count,
+                 const struct told *told) {
+  print_message("0x%lx\n", (unsigned long)address);
+  for (size_t i = 0; i < count; i++)
+    print_message("  here:  %s %s:%u\n", mine[i].linkage_name, mine[i].file ? mine[i].file : "??",
+                  mine[i].line);
+  for (size_t i = 0; i < told->count; i++)
+    print_message("  judge: %s %s\n", told->name[i], told->line[i]);
+}
+
+/* Every address of a program as llvm-symbolizer has it. */
+static void compare(const char *program) {
+  struct addresses a = spread_addresses(program, SPREAD);
+  struct symbol_list list = list_symbols(program);
+  struct mic_symbols *symbols = open_symbols(program);
+  struct judge judge = start_judge(program, &a);
+  struct told *told = mic_alloc(sizeof *told);
+  size_t wrong = 0, excused = 0, deep = 0;
+  for (size_t i = 0; i < a.count; i++) {
+    const struct mic_symbol *mine;
+    size_t count = mic_symbols_lookup(symbols, a.at[i], &mine);
+    next_told(&judge, told);
+    deep += count > 1;
+    if (agree(mine, count, told)) continue;
+    if (may_disagree(&list, a.at[i], mine, count, told))
+      excused++;
+    else if (wrong++ < 3)
+      show(a.at[i], mine, count, told);
+  }
+  pclose(judge.pipe);
+  print_message("%s: %zu addresses, %zu with inlined functions, %zu excused, %zu wrong\n", program,
+                a.count, deep, excused, wrong);
+  assert_int_equal(wrong, 0);
+  mic_symbols_close(symbols);
+  free(told);
+  free(list.at);
+  free(a.at);
+}
+
+static bool same_string(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Every address of two programs with the same code: all that is said is the same. */
+static void expect_same(const char *plain, const char *other) {
+  struct addresses a = spread_addresses(plain, SPREAD);
+  struct mic_symbols *left = open_symbols(plain), *right = open_symbols(other);
+  size_t inlined = 0;
+  for (size_t i = 0; i < a.count; i++) {
+    const struct mic_symbol *l, *r;
+    size_t count = mic_symbols_lookup(left, a.at[i], &l);
+    assert_int_equal(mic_symbols_lookup(right, a.at[i], &r), count);
+    for (size_t k = 0; k < count; k++) {
+      assert_string_equal(l[k].name, r[k].name);
+      assert_string_equal(l[k].linkage_name, r[k].linkage_name);
+      if (!same_string(l[k].file, r[k].file) || l[k].line != r[k].line ||
+          !same_string(l[k].decl_file, r[k].decl_file) || l[k].decl_line != r[k].decl_line)
+        fail_msg("0x%lx: %s %s:%u and %s:%u", (unsigned long)a.at[i], l[k].name, l[k].file,
+                 l[k].line, r[k].file, r[k].line);
+    }
+    inlined += count > 1;
+  }
+  assert_true(inlined > 0);
+  assert_null(mic_symbols_problem(right));
+  mic_symbols_close(left);
+  mic_symbols_close(right);
+  free(a.at);
+}
+
+static void compilers_and_versions(void **state) {
+  (void)state;
+  NEED("llvm-symbolizer");
+  for (int version = 2; version <= 5; version++) {
+    sh("g++ -O2 -gdwarf-%d -gstrict-dwarf $SRC/wide.cc -o gcc%d", version, version);
+    sh("clang++ -O2 -gdwarf-%d $SRC/wide.cc -o clang%d", version, version);
+    char name[16];
+    snprintf(name, sizeof name, "gcc%d", version);
+    compare(name);
+    snprintf(name, sizeof name, "clang%d", version);
+    compare(name);
+  }
+}
+
+static void layouts(void **state) {
+  (void)state;
+  NEED("llvm-symbolizer");
+  NEED("ld.lld");
+  static const char *const recipes[] = {
+    "clang++ -g -O2 -fuse-ld=lld -Wl,--rosegment -Wl,-z,noseparate-code $SRC/wide.cc",
+    "clang++ -g -O2 -fuse-ld=lld -Wl,--rosegment -Wl,-z,noseparate-code -no-pie $SRC/wide.cc",
+    "clang++ -g -O2 -fuse-ld=lld -Wl,--no-rosegment $SRC/wide.cc",
+    "gcc -g -O2 -no-pie -DFAR -Wl,--section-start=.far=0x900000 $SRC/plain.c",
+    "g++ -g -O2 -shared -fPIC -Wl,-Ttext-segment=0x10000000 $SRC/inlines.cc "
+    "-Wl,--unresolved-symbols=ignore-all",
+    "g++ -g -O2 -flto -ffunction-sections -Wl,--gc-sections $SRC/wide.cc",
+    "g++ -g -O2 -ffunction-sections -Wl,--gc-sections $SRC/wide.cc",
+    "clang++ -g -O2 -ffunction-sections -fuse-ld=lld -Wl,--gc-sections $SRC/wide.cc",
+    "g++ -g1 -O2 $SRC/wide.cc",
+    "clang++ -g1 -O2 $SRC/wide.cc",
+    "g++ -g -O0 $SRC/wide.cc",
+    "gcc -g -O2 -static $SRC/plain.c",
+  };
+  for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "layout%zu", i);
+    print_message("%s\n", recipes[i]);
+    sh("%s -o %s", recipes[i], name);
+    compare(name);
+  }
+}
+
+/* The Rust compiler may live in a home that is not searched; a test then says so. */
+static void rust_names(void **state) {
+  (void)state;
+  NEED("rustc");
+  NEED("llvm-symbolizer");
+  sh("rustc -g -O -Csymbol-mangling-version=v0 $SRC/names.rs -o v0");
+  struct symbol_list list = list_symbols("v0");
+  struct mic_symbols *symbols = open_symbols("v0");
+  size_t apply = 0;
+  for (size_t i = 0; i < list.count; i++) {
+    const struct mic_symbol *s;
+    if (!strstr(list.at[i].name, "5names5apply") || !list.at[i].size) continue;
+    assert_int_not_equal(mic_symbols_lookup(symbols, list.at[i].value, &s), 0);
+    while (!strstr(s->linkage_name, "5names5apply")) s++;
+    assert_string_equal(s->name,
+                        "names::apply::<names::total<names::Square>::{closure#0}::{closure#0}>");
+    apply++;
+  }
+  assert_int_equal(apply, 1);
+  free(list.at);
+  mic_symbols_close(symbols);
+}
+
+/* Newer compilers keep the legacy scheme behind a switch that is not for everyone. */
+static void rust_legacy_names(void **state) {
+  (void)state;
+  NEED("rustc");
+  sh("rustc -g -O -Csymbol-mangling-version=legacy $SRC/names.rs -o legacy || RUSTC_BOOTSTRAP=1 "
+     "rustc -g -O -Zunstable-options -Csymbol-mangling-version=legacy $SRC/names.rs -o legacy");
+  struct symbol_list list = list_symbols("legacy");
+  struct mic_symbols *symbols = open_symbols("legacy");
+  size_t area = 0;
+  for (size_t i = 0; i < list.count; i++) {
+    const struct mic_symbol *s;
+    if (!strstr(list.at[i].name, "4area17h")) continue;
+    size_t count = mic_symbols_lookup(symbols, list.at[i].value, &s);
+    assert_int_not_equal(count, 0);
+    assert_string_equal(s[count - 1].name, "<names::Square as names::Shape>::area");
+    assert_string_equal(s[count - 1].linkage_name, list.at[i].name);
+    area++;
+  }
+  assert_int_equal(area, 1);
+  free(list.at);
+  mic_symbols_close(symbols);
+}
+
+static void sizeless_covers_itself_alone(void **state) {
+  (void)state;
+  sh("gcc -O2 -rdynamic $SRC/sizeless.S $SRC/sizeless.c -o sizeless && "
+     "nm -f posix sizeless > all && strip -s sizeless");
+  unsigned long tiny = 0, hidden = 0;
+  char line[256];
+  FILE *file = fopen(in_dir("all"), "r");
+  while (fgets(line, sizeof line, file)) {
+    sscanf(line, "tiny T %lx", &tiny);
+    sscanf(line, "hidden t %lx", &hidden);
+  }
+  fclose(file);
+  assert_true(tiny > 0 && hidden > tiny);
+  struct mic_symbols *symbols = open_symbols("sizeless");
+  const struct mic_symbol *s;
+  assert_int_equal(mic_symbols_lookup(symbols, tiny, &s), 1);
+  assert_string_equal(s->name, "tiny");
+  for (uint64_t at = tiny + 1; at < hidden + 30; at++)
+    assert_int_equal(mic_symbols_lookup(symbols, at, &s), 0);
+  assert_string_equal(mic_symbols_problem(symbols), "no debug information");
+  mic_symbols_close(symbols);
+}
+
+static void expect_frame(const struct mic_symbol *s, const char *name, const char *file,
+                         uint32_t line) {
+  assert_string_equal(s->name, name);
+  assert_non_null(s->file);
+  assert_string_equal(strrchr(s->file, '/') + 1, file);
+  assert_int_equal(s->line, line);
+}
+
+/* binutils' addr2line prints Derived's constructor at line 2 for the inlined Base's. */
+static void constructors_of_line_tables(void **state) {
+  (void)state;
+  NEED("clang");
+  sh("clang -g1 -O1 -shared -fPIC $SRC/base.cc -o base.so");
+  struct mic_symbols *symbols = open_symbols("base.so");
+  const struct mic_symbol *s;
+  uint64_t at = address_of("base.so", "_ZN7DerivedC2Ev");
+  assert_int_equal(mic_symbols_lookup(symbols, at, &s), 2);
+  expect_frame(&s[0], "Base", "base.cc", 2);
+  expect_frame(&s[1], "Derived::Derived()", "base.cc", 4);
+  mic_symbols_close(symbols);
+}
+
+static void thin_lto_names(void **state) {
+  (void)state;
+  NEED("ld.lld");
+  sh("clang -g -O2 -flto=thin -fuse-ld=lld -Wl,--thinlto-jobs=1 -Wl,-mllvm,-import-instr-limit=100 "
+     "$SRC/thin.c $SRC/thin_main.c -o thin");
+  struct symbol_list list = list_symbols("thin");
+  struct mic_symbols *symbols = open_symbols("thin");
+  size_t promoted = 0;
+  for (size_t i = 0; i < list.count; i++) {
+    const struct mic_symbol *s;
+    if (!strstr(list.at[i].name, "step.llvm.") || !list.at[i].size) continue;
+    assert_int_equal(mic_symbols_lookup(symbols, list.at[i].value, &s), 1);
+    assert_string_equal(s->name, "step");
+    assert_string_equal(s->linkage_name, list.at[i].name);
+    assert_int_equal(s->line, 3);
+    assert_int_equal(s->decl_line, 3);
+    promoted++;
+  }
+  assert_int_equal(promoted, 1);
+  free(list.at);
+  mic_symbols_close(symbols);
+}
+
+static void compressed_sections(void **state) {
+  (void)state;
+  sh("g++ -g -O2 -c $SRC/wide.cc -o wide.o && g++ wide.o -o plain");
+  sh("g++ wide.o -Wl,--compress-debug-sections=zlib -o zlib && "
+     "g++ wide.o -Wl,--compress-debug-sections=zlib-gnu -o old");
+  expect_same("plain", "zlib");
+  expect_same("plain", "old");
+  if (system("ld --help | grep -q zstd") != 0) {
+    print_message("skipped: this ld does not write zstd\n");
+    skip();
+  }
+  sh("g++ wide.o -Wl,--compress-debug-sections=zstd -o zstd");
+  expect_same("plain", "zstd");
+}
+
+/* What `llvm-symbolizer` 14 misses of split DWARF 5 with range lists is known by construction. */
+static void expect_nested(const char *program) {
+  struct mic_symbols *symbols = open_symbols(program);
+  uint64_t main_at = address_of(program, "main");
+  size_t deepest = 0;
+  for (uint64_t at = main_at; at < main_at + 60; at++) {
+    const struct mic_symbol *s;
+    size_t count = mic_symbols_lookup(symbols, at, &s);
+    if (count < 4 || s[0].line == 0 || deepest == 4) continue; /* line 0: of no one line */
+    deepest = count;
+    expect_frame(&s[0], "innermost()", "nested.cc", 6);
+    expect_frame(&s[1], "outer()", "nested.cc", 14);
+    expect_frame(&s[2], "middle()", "nested.cc", 12);
+    expect_frame(&s[3], "main", "nested.cc", 16);
+  }
+  assert_int_equal(deepest, 4);
+  assert_null(mic_symbols_problem(symbols));
+  mic_symbols_close(symbols);
+}
+
+static void expect_skeleton_only(const char *program, const char *problem) {
+  struct mic_symbols *symbols = open_symbols(program);
+  const struct mic_symbol *s;
+  assert_int_equal(mic_symbols_lookup(symbols, address_of(program, "main"), &s), 1);
+  assert_string_equal(s->name, "main");
+  assert_non_null(strstr(s->file, "nested.cc")); /* lines stay in the image */
+  if (!strstr(mic_symbols_problem(symbols), problem))
+    fail_msg("%s is not in: %s", problem, mic_symbols_problem(symbols));
+  mic_symbols_close(symbols);
+}
+
+static void split_dwarf(void **state) {
+  (void)state;
+  NEED("clang++");
+  static const char *const recipes[][2] = {
+    {"clang5", "clang++ -O2 -gdwarf-5"},
+    {"clang4", "clang++ -O2 -gdwarf-4"},
+    {"gcc5", "g++ -O2 -gdwarf-5"},
+    {"gcc4", "g++ -O2 -gdwarf-4"},
+  };
+  for (size_t i = 0; i < 4; i++) {
+    const char *name = recipes[i][0];
+    sh("%s -gsplit-dwarf -c $SRC/nested.cc -o %s.o && g++ %s.o -o %s", recipes[i][1], name, name,
+       name);
+    expect_nested(name);
+    sh("mv %s.dwo kept.%s", name, name);
+    expect_skeleton_only(name, ".dwo not found");
+  }
+}
+
+static void split_dwarf_of_another_build(void **state) {
+  (void)state;
+  sh("g++ -O2 -g -gsplit-dwarf -c $SRC/nested.cc -o stale.o && g++ stale.o -o stale");
+  sh("g++ -O1 -g -gsplit-dwarf -c $SRC/wide.cc -o stale.o");
+  expect_skeleton_only("stale", "stale.dwo is of another build");
+}
+
+static void split_dwarf_packages(void **state) {
+  (void)state;
+  NEED("llvm-dwp");
+  /* Two units a package, so that offsets in it matter. */
+  sh("clang++ -O2 -gdwarf-5 -gsplit-dwarf -c $SRC/nested.cc -o p5.o && "
+     "clang++ -O2 -gdwarf-5 -gsplit-dwarf -c $SRC/inlines.cc -o q5.o && "
+     "echo 'extern \"C\" long sink(long n) { return n; }' > sink.cc && "
+     "g++ p5.o q5.o sink.cc -o package5 && llvm-dwp p5.dwo q5.dwo -o package5.dwp && rm p5.dwo "
+     "q5.dwo");
+  expect_nested("package5");
+  sh("clang++ -O2 -gdwarf-4 -gsplit-dwarf -c $SRC/nested.cc -o p4.o && "
+     "clang++ -O2 -gdwarf-4 -gsplit-dwarf -c $SRC/inlines.cc -o q4.o && "
+     "g++ p4.o q4.o sink.cc -o package4 && llvm-dwp q4.dwo p4.dwo -o package4.dwp && rm p4.dwo "
+     "q4.dwo");
+  expect_nested("package4");
+}
+
+static void separate_files(void **state) {
+  (void)state;
+  sh("g++ -g -O2 -Wl,--build-id=sha1 $SRC/wide.cc -o whole && cp whole linked && "
+     "objcopy --only-keep-debug linked linked.debug && strip linked && "
+     "objcopy --add-gnu-debuglink=linked.debug linked");
+  expect_same("whole", "linked");
+  sh("mkdir -p .debug && mv linked.debug .debug/");
+  expect_same("whole", "linked");
+  sh("mkdir -p debug\"$PWD\" && mv .debug/linked.debug debug\"$PWD\"/");
+  expect_same("whole", "linked");
+  sh("id=$(readelf -n whole | sed -n 's/.*Build ID: //p') && cp whole byid && strip byid && "
+     "mkdir -p debug/.build-id/$(echo $id | cut -c1-2) && "
+     "mv debug\"$PWD\"/linked.debug debug/.build-id/$(echo $id | cut -c1-2)/$(echo $id | cut "
+     "-c3-).debug");
+  expect_same("whole", "byid");
+}
+
+/* The target's file system is another one: its paths and its absolute links are inside its root,
+ * and what is outside at the same path is not looked at first. */
+static void files_inside_a_root(void **state) {
+  (void)state;
+  sh("rm -rf debug root && g++ -g -O2 -Wl,--build-id=sha1 $SRC/wide.cc -o whole && "
+     "mkdir -p root/bin root/elsewhere root/bin/.debug && cp whole root/bin/rooted && "
+     "objcopy --only-keep-debug whole root/elsewhere/rooted.debug && strip root/bin/rooted && "
+     "cp root/elsewhere/rooted.debug rooted.debug && "
+     "objcopy --add-gnu-debuglink=rooted.debug root/bin/rooted && rm rooted.debug && "
+     "ln -s /elsewhere/rooted.debug root/bin/.debug/rooted.debug");
+  char root[512];
+  snprintf(root, sizeof root, "%s", in_dir("root"));
+  const char *const no_dirs[] = {NULL};
+  struct mic_symbols_source source = {.fd = open(in_dir("root/bin/rooted"), O_RDONLY | O_CLOEXEC),
+                                      .path = "/bin/rooted",
+                                      .root = root,
+                                      .debug_dirs = no_dirs};
+  struct mic_symbols *symbols;
+  const struct mic_symbol *s;
+  assert_int_equal(mic_symbols_open(&source, &symbols, NULL), MIC_OK);
+  assert_int_not_equal(mic_symbols_lookup(symbols, address_of("whole", "main"), &s), 0);
+  assert_non_null(s->file);
+  assert_null(mic_symbols_problem(symbols));
+  mic_symbols_close(symbols);
+  close(source.fd);
+}
+
+static void expect_refused(const char *program, const char *problem) {
+  struct mic_symbols *symbols = open_symbols(program);
+  const struct mic_symbol *s;
+  struct addresses a = spread_addresses("whole", 100);
+  for (size_t i = 0; i < a.count; i++) {
+    size_t count = mic_symbols_lookup(symbols, a.at[i], &s);
+    for (size_t k = 0; k < count; k++) assert_null(s[k].file);
+  }
+  if (!strstr(mic_symbols_problem(symbols), problem))
+    fail_msg("%s is not in: %s", problem, mic_symbols_problem(symbols));
+  mic_symbols_close(symbols);
+  free(a.at);
+}
+
+static void another_file_is_not_used(void **state) {
+  (void)state;
+  sh("rm -rf debug && g++ -g -O2 -Wl,--build-id=sha1 $SRC/wide.cc -o whole && "
+     "g++ -g -O1 -Wl,--build-id=sha1 $SRC/wide.cc -o changed && cp whole refused && "
+     "objcopy --only-keep-debug whole refused.debug && strip refused && "
+     "objcopy --add-gnu-debuglink=refused.debug refused && "
+     "objcopy --only-keep-debug changed refused.debug");
+  expect_refused("refused", "refused.debug has another build ID");
+  sh("g++ -g -O2 -Wl,--build-id=none $SRC/wide.cc -o whole && "
+     "g++ -g -O1 -Wl,--build-id=none $SRC/wide.cc -o changed && cp whole crc && "
+     "objcopy --only-keep-debug whole crc.debug && strip crc && "
+     "objcopy --add-gnu-debuglink=crc.debug crc");
+  expect_same("whole", "crc");
+  sh("objcopy --only-keep-debug changed crc.debug");
+  expect_refused("crc", "crc.debug has another CRC than the debuglink");
+  sh("rm crc.debug && mkfifo crc.debug"); /* must not be waited for */
+  expect_refused("crc", "no debug information");
+  sh("rm crc.debug && head -c 40 whole > crc.debug");
+  expect_refused("crc", "crc.debug: the ELF header is cut short");
+}
+
+static void shared_debug_file(void **state) {
+  (void)state;
+  NEED("dwz");
+  sh("rm -rf debug && for p in one two; do g++ -g -O2 -Wl,--build-id=sha1 -DNAME=$p $SRC/wide.cc "
+     "-o $p; "
+     "cp $p $p.plain; done && dwz -m common.debug one two && readelf -SW one | grep -q "
+     "debugaltlink");
+  expect_same("one.plain", "one");
+  sh("mv common.debug elsewhere.debug");
+  struct mic_symbols *symbols = open_symbols("one");
+  const struct mic_symbol *s;
+  assert_int_not_equal(mic_symbols_lookup(symbols, address_of("one.plain", "main"), &s), 0);
+  assert_non_null(strstr(mic_symbols_problem(symbols), "shared debug file common.debug not found"));
+  mic_symbols_close(symbols);
+  sh("g++ -g -O2 $SRC/wide.cc -o alone && cp alone alone.plain && dwz alone");
+  expect_same("alone.plain", "alone");
+}
+
+static void mini_debug_information(void **state) {
+  (void)state;
+  NEED("xz");
+  sh(
+    "g++ -O2 $SRC/wide.cc -o full && cp full mini && nm -D full --format=posix --defined-only | "
+    "awk '{print $1}' | sort > dynamic && nm full --format=posix --defined-only | "
+    "awk '$2 ~ /[TtDd]/ {print $1}' | sort > all && comm -13 dynamic all > keep && "
+    "objcopy -S --remove-section .gnu_debuglink --keep-symbols=keep full packed && xz -f packed && "
+    "strip -s mini && objcopy --add-section .gnu_debugdata=packed.xz mini");
+  struct mic_symbols *left = open_symbols("full"), *right = open_symbols("mini");
+  struct symbol_list list = list_symbols("full");
+  size_t named = 0;
+  for (size_t i = 0; i < list.count; i++) {
+    const struct mic_symbol *l, *r;
+    if (!strchr("tT", list.at[i].type) || !list.at[i].size) continue;
+    assert_int_equal(mic_symbols_lookup(left, list.at[i].value, &l), 1);
+    assert_int_equal(mic_symbols_lookup(right, list.at[i].value, &r), 1);
+    assert_string_equal(l->linkage_name, r->linkage_name);
+    named++;
+  }
+  assert_true(named > 5);
+  free(list.at);
+  mic_symbols_close(left);
+  mic_symbols_close(right);
+}
+
+/* objdump prints NAME@plt for the stubs it can prove; every byte of each is ours too. */
+static void compare_stubs(const char *program) {
+  char command[700], line[1024], name[512];
+  snprintf(command, sizeof command, "objdump -d '%s' | grep '@plt>:'", in_dir(program));
+  FILE *pipe = popen(command, "r");
+  struct mic_symbols *symbols = open_symbols(program);
+  size_t stubs = 0;
+  unsigned long at;
+  while (fgets(line, sizeof line, pipe)) {
+    if (sscanf(line, "%lx <%511[^>]", &at, name) != 2) continue;
+    for (unsigned i = 0; i < 8; i++) {
+      const struct mic_symbol *s;
+      assert_int_equal(mic_symbols_lookup(symbols, at + i, &s), 1);
+      assert_string_equal(s->linkage_name, name);
+    }
+    stubs++;
+  }
+  pclose(pipe);
+  assert_true(stubs > 0);
+  mic_symbols_close(symbols);
+}
+
+static void plt_stubs(void **state) {
+  (void)state;
+  sh("gcc -O0 -fno-builtin -Wl,-z,lazy $SRC/plain.c -o lazy && "
+     "gcc -O0 -fno-builtin -Wl,-z,now $SRC/plain.c -o now && "
+     "gcc -O0 -fno-builtin -fcf-protection -Wl,-z,ibt -Wl,-z,lazy $SRC/plain.c -o cet && "
+     "gcc -O0 -fno-builtin -no-pie $SRC/plain.c -o fixed");
+  compare_stubs("lazy");
+  compare_stubs("now");
+  compare_stubs("cet");
+  compare_stubs("fixed");
+}
+
+/* In a static program stubs go to the choices of IFUNCs; gdb reads the same from relocations. */
+static void static_plt_stubs(void **state) {
+  (void)state;
+  sh("gcc -O0 -static $SRC/plain.c -o static && readelf -SW static | "
+     "sed -n 's/.* \\.plt *PROGBITS *\\([0-9a-f]*\\) *[0-9a-f]* *\\([0-9a-f]*\\).*/\\1 \\2/p' > "
+     "plt && "
+     "readelf -rW static | grep -c IRELATIV > count");
+  unsigned long start = 0, size = 0;
+  size_t count = 0, named = 0;
+  FILE *file = fopen(in_dir("plt"), "r");
+  assert_int_equal(fscanf(file, "%lx %lx", &start, &size), 2);
+  fclose(file);
+  file = fopen(in_dir("count"), "r");
+  assert_int_equal(fscanf(file, "%zu", &count), 1);
+  fclose(file);
+  struct mic_symbols *symbols = open_symbols("static");
+  const char *last = "";
+  for (uint64_t at = start; at < start + size; at++) {
+    const struct mic_symbol *s;
+    assert_int_equal(mic_symbols_lookup(symbols, at, &s), 1);
+    if (strcmp(last, s->name) != 0) named++;
+    last = s->name;
+    assert_non_null(strstr(s->name, "@plt"));
+  }
+  assert_int_equal(named, count);
+  mic_symbols_close(symbols);
+}
+
+static void unnamed_namespace_is_not_rust(void **state) {
+  (void)state;
+  sh("echo 'namespace { __attribute__((noinline,used)) void single_thread() { __asm__(\"\"); } } "
+     "int main() { single_thread(); }' > unnamed.cc && g++ -O1 unnamed.cc -o unnamed");
+  struct mic_symbols *symbols = open_symbols("unnamed");
+  const struct mic_symbol *s;
+  uint64_t at = address_of("unnamed", "_ZN12_GLOBAL__N_113single_threadEv");
+  assert_int_equal(mic_symbols_lookup(symbols, at, &s), 1);
+  assert_string_equal(s->name, "(anonymous namespace)::single_thread()");
+  mic_symbols_close(symbols);
+}
+
+static void bad_images(void **state) {
+  (void)state;
+  struct mic_symbols *symbols;
+  struct mic_error err;
+  struct mic_symbols_source source = {.fd = -1, .memory = "\177ELF", .memory_size = 4, .path = "x"};
+  assert_int_equal(mic_symbols_open(&source, &symbols, &err), MIC_EFORMAT);
+  assert_null(symbols);
+  source.memory = "";
+  source.memory_size = 0;
+  assert_int_equal(mic_symbols_open(&source, &symbols, &err), MIC_EFORMAT);
+  mic_symbols_close(NULL);
+}
+
+/* Every truncation and many flipped bits of whole images: no crash, and only named frames. */
+static void damaged_images(void **state) {
+  (void)state;
+  static const char *const no_dirs[] = {NULL};
+  sh("for v in 3 5; do g++ -O2 -gdwarf-$v -shared -fPIC -nostdlib $SRC/inlines.cc -o whole.$v; "
+     "done");
+  for (int version = 3; version <= 5; version += 2) {
+    char name[16];
+    snprintf(name, sizeof name, "whole.%d", version);
+    uint64_t main_at = address_of(name, "entry");
+    FILE *file = fopen(in_dir(name), "rb");
+    uint8_t *bytes = mic_alloc(1 << 20), *copy = mic_alloc(1 << 20);
+    size_t size = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    for (size_t round = 0; round < 3000; round++) {
+      memcpy(copy, bytes, size);
+      size_t kept = round % 2 ? size : size * round / 3000;
+      if (round % 2) /* a prime step visits all of the file */
+        for (size_t k = 0; k < 4; k++)
+          copy[(round * 7919 + k * 104729) % size] ^= (uint8_t)(1u << (round / 2 + k) % 8);
+      struct mic_symbols_source source = {
+        .fd = -1, .memory = copy, .memory_size = kept, .path = "x", .debug_dirs = no_dirs};
+      struct mic_symbols *symbols;
+      if (mic_symbols_open(&source, &symbols, NULL) != MIC_OK) continue;
+      for (uint64_t at = main_at - 256; at < main_at + 64; at += 3) {
+        const struct mic_symbol *s;
+        size_t count = mic_symbols_lookup(symbols, at, &s);
+        for (size_t i = 0; i < count; i++) assert_true(s[i].name && s[i].linkage_name);
+      }
+      mic_symbols_close(symbols);
+    }
+    free(bytes);
+    free(copy);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(compilers_and_versions),
+    cmocka_unit_test(layouts),
+    cmocka_unit_test(rust_names),
+    cmocka_unit_test(rust_legacy_names),
+    cmocka_unit_test(sizeless_covers_itself_alone),
+    cmocka_unit_test(constructors_of_line_tables),
+    cmocka_unit_test(thin_lto_names),
+    cmocka_unit_test(compressed_sections),
+    cmocka_unit_test(split_dwarf),
+    cmocka_unit_test(split_dwarf_of_another_build),
+    cmocka_unit_test(split_dwarf_packages),
+    cmocka_unit_test(separate_files),
+    cmocka_unit_test(files_inside_a_root),
+    cmocka_unit_test(another_file_is_not_used),
+    cmocka_unit_test(shared_debug_file),
+    cmocka_unit_test(mini_debug_information),
+    cmocka_unit_test(plt_stubs),
+    cmocka_unit_test(static_plt_stubs),
+    cmocka_unit_test(unnamed_namespace_is_not_rust),
+    cmocka_unit_test(bad_images),
+    cmocka_unit_test(damaged_images),
+  };
+  return cmocka_run_group_tests(tests, fixture_begin, fixture_end);
+}
