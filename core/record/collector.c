@@ -204,7 +204,8 @@ static void wait_for_records(struct mic_collector *c) {
     {.fd = mic_perf_poll_fd(c->options.perf), .events = POLLIN},
     {.fd = c->wake, .events = POLLIN},
   };
-  poll(fds, 2, DRAIN_MS);
+  int look_ms = mic_perf_look_ms(c->options.perf);
+  poll(fds, 2, look_ms < DRAIN_MS ? look_ms : DRAIN_MS);
   mic_perf_poll(c->options.perf, 0);
 }
 

@@ -108,10 +108,10 @@ static void take_throttle(struct mic_processor *processor, const struct mic_reco
   *start_ns = 0;
 }
 
-static void take_mapping(struct mic_processor *processor, const struct mic_record *record) {
-  /* Only code matters; a data record shows only where data events are on. */
-  if (record->data || !record->name) return;
-  struct mic_target_map map = {
+/* False for what is no mapping of code: a data record comes only where data events are on. */
+static bool mapping_of(const struct mic_record *record, struct mic_target_map *map) {
+  if (record->kind != MIC_RECORD_MMAP || record->data || !record->name) return false;
+  *map = (struct mic_target_map){
     .time_ns = record->time_ns,
     .pid = record->pid,
     .tid = record->tid,
@@ -124,7 +124,20 @@ static void take_mapping(struct mic_processor *processor, const struct mic_recor
     .generation = record->ino_generation,
     .path = record->name,
   };
-  mic_target_map(processor->options.target, &map);
+  return true;
+}
+
+static void take_mapping(struct mic_processor *processor, const struct mic_record *record) {
+  struct mic_target_map map;
+  if (mapping_of(record, &map)) mic_target_map(processor->options.target, &map);
+}
+
+static void foresee(struct mic_processor *processor, const uint8_t *bytes, uint16_t size) {
+  struct mic_record record;
+  struct mic_target_map map;
+  if (mic_perf_decode(processor->options.layout, bytes, size, &record, NULL) == 0 &&
+      mapping_of(&record, &map))
+    mic_target_foresee(processor->options.target, &map);
 }
 
 static enum mic_end fault_of(const struct mic_record *record) {
@@ -264,6 +277,7 @@ static void ingest(struct mic_processor *processor, struct mic_chunk *chunk) {
     if (mic_perf_peek(processor->options.layout, bytes, chunk->used - at, &time_ns, &id, &type)) {
       *mic_vec_push(&processor->waiting) = (struct waiting){time_ns, bytes, chunk};
       chunk->held++;
+      if (type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2) foresee(processor, bytes, size);
       if (type == PERF_RECORD_LOST && processor->options.perf &&
           !mic_perf_id_is_sample(processor->options.perf, id))
         processor->read_maps = true;

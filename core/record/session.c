@@ -136,6 +136,7 @@ MIC_EXPORT int mic_session_new(const struct mic_record_options *options, struct 
     .stack_bytes = options->stack_bytes,
     .children = options->children,
     .ring_bytes = ring_bytes(options),
+    .late_wakeups = 1,
   };
   s->options.ring_bytes = perf.ring_bytes;
   rc = take_signals(s, err);

@@ -257,6 +257,10 @@ void mic_target_map(struct mic_target *target, const struct mic_target_map *map)
   mic_target_map_into(target, process, map);
 }
 
+void mic_target_foresee(struct mic_target *target, const struct mic_target_map *map) {
+  mic_images_find(&target->images, map);
+}
+
 static const struct mic_code *find_code(void *data, uint64_t address) {
   const struct mic_mapping *mapping = mic_code_space_find(data, address);
   return mapping ? &mapping->code : NULL;

@@ -69,6 +69,8 @@ void mic_target_name(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
 void mic_target_exit(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid);
 
 void mic_target_map(struct mic_target *target, const struct mic_target_map *map);
+/* The mapping will be given in its turn: open its image now, before file and process are gone. */
+void mic_target_foresee(struct mic_target *target, const struct mic_target_map *map);
 
 /* Records were lost: read the maps of every live process now.  What was read waits until
  * mic_target_time says that every record stamped before the read has been given. */
