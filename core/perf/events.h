@@ -55,7 +55,11 @@ struct mic_perf_options {
    * every mic_perf_look_ms.  A wake-up walks every event that writes to the ring, in the interrupt
    * (ring_buffer_wakeup): with thousands of threads that is the program's time. */
   uint32_t late_wakeups;
-  uint32_t unused; /* 0 */
+  /* Not 0: samples inside the kernel too.  They have the user registers and stack of the call; the
+   * ip is the kernel's.  Without, a period that ends inside the kernel gives no sample: time in
+   * system calls and page faults is not seen.  Needs CAP_PERFMON or kernel.perf_event_paranoid
+   * <= 1. */
+  uint32_t kernel;
 };
 
 /* What was got, to be told to the user where it differs from what was asked. */

@@ -62,6 +62,7 @@ void mic_perf_sample_attr(struct perf_event_attr *attr, const struct mic_perf_op
     attr->sample_stack_user = options->stack_bytes;
   }
   attr->disabled = 1;
+  attr->exclude_kernel = !options->kernel;
 }
 
 void mic_perf_side_attr(struct perf_event_attr *attr, const struct mic_perf_options *options,
@@ -116,7 +117,12 @@ static int not_permitted(int sys, const struct perf_event_attr *attr, uint32_t t
   const char *event = attr->config == PERF_COUNT_SW_DUMMY ? "mappings" : "samples";
   /* Levels up to 2 let a user measure own processes in user space; some systems know 3 and 4,
    * which do not. */
-  if (paranoid > 2)
+  if (!attr->exclude_kernel)
+    mic_fail(err, MIC_EPERM,
+             "samples inside the kernel are refused: %s; set it to 1, give CAP_PERFMON, or sample "
+             "user space only",
+             level);
+  else if (paranoid > 2)
     mic_fail(err, MIC_EPERM,
              "perf events (%s) of thread %u are refused: %s; set it to 2, or give CAP_PERFMON",
              event, tid, level);

@@ -50,7 +50,7 @@ struct child {
 };
 
 static void give_up(const struct child *child, enum stage stage) {
-  struct failure failure = {stage, errno};
+  struct failure failure = {(int32_t)stage, errno};
   ssize_t written = write(child->status, &failure, sizeof failure);
   (void)written; /* with no one to read it there is no one to tell */
   _exit(127);    /* as a shell does for a program it cannot start */
