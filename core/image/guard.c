@@ -26,8 +26,7 @@ struct mic_guard {
 };
 
 static _Atomic(struct mic_guard *) guards;
-static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER; /* adding and reusing nodes */
-static pthread_once_t install_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER; /* all but the handler's reading */
 static struct sigaction before; /* the disposition that ours replaced */
 
 /* Put zeros where the file has no page; false when the address is in no guard. */
@@ -58,10 +57,17 @@ static void on_sigbus(int signal, siginfo_t *info, void *context) {
   }
 }
 
+/* Others may have put their handler in place of ours since: then theirs comes after it. */
 static void install(void) {
-  struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  struct sigaction now, action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   sigemptyset(&action.sa_mask);
-  sigaction(SIGBUS, &action, &before);
+  pthread_mutex_lock(&guards_lock);
+  sigaction(SIGBUS, NULL, &now);
+  if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_sigbus) {
+    before = now;
+    sigaction(SIGBUS, &action, NULL);
+  }
+  pthread_mutex_unlock(&guards_lock);
 }
 
 static struct mic_guard *publish(uintptr_t start, size_t size) {
@@ -84,7 +90,7 @@ static struct mic_guard *publish(uintptr_t start, size_t size) {
 int mic_guard_map(int fd, size_t size, const char *name, struct mic_guard **out,
                   struct mic_error *err) {
   *out = NULL;
-  pthread_once(&install_once, install);
+  install();
   void *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (at == MAP_FAILED) return mic_fail_sys(err, "%s: cannot map %zu bytes", name, size);
   *out = publish((uintptr_t)at, size);

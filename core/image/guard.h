@@ -5,8 +5,8 @@
  * survives it: the handler puts a page of zeros there and marks the mapping damaged, so readers
  * that check every bound read nonsense once, ask mic_guard_damaged, and give an error.
  *
- * The handler is installed with the first guarded mapping.  A SIGBUS elsewhere goes to the
- * handler that was there before, or ends the process as ever.
+ * The handler is put in place with each guarded mapping where it is not.  A SIGBUS elsewhere goes
+ * to the handler that was there before, or ends the process as ever.
  *
  * Owns:    a guard owns its mapping.
  * Threads: all of it may be used from any thread.
