@@ -18,11 +18,15 @@ struct judge {
   FILE *pipe;
 };
 
-static struct judge start_judge(const char *program, const struct addresses *a) {
+static void write_addresses(const struct addresses *a) {
   FILE *file = fopen(in_dir("addresses"), "w");
   assert_non_null(file);
   for (size_t i = 0; i < a->count; i++) fprintf(file, "0x%lx\n", (unsigned long)a->at[i]);
   fclose(file);
+}
+
+static struct judge start_judge(const char *program, const struct addresses *a) {
+  write_addresses(a);
   char command[1400];
   snprintf(command, sizeof command,
            "cd '%s' && llvm-symbolizer --no-demangle --inlines -e '%s' < addresses", fixture_dir,
@@ -205,6 +209,68 @@ static void compilers_and_versions(void **state) {
     snprintf(name, sizeof name, "clang%d", version);
     compare(name);
   }
+}
+
+static unsigned lines_in(const char *path) {
+  FILE *file = fopen(path, "r");
+  unsigned lines = 0;
+  for (int c; file && (c = fgetc(file)) != EOF;) lines += c == '\n';
+  if (file) fclose(file);
+  return lines;
+}
+
+/*
+ * Does addr2line's FILE:LINE stand, where ours is another?  It does not where it has no file
+ * (":0"), nor where it gives a line of a header to the file of the unit: the file has fewer lines.
+ */
+static bool stands(const char *theirs) {
+  char path[1024];
+  unsigned line = 0;
+  if (sscanf(theirs, "%1023[^:]:%u", path, &line) < 1) return false;
+  return line <= lines_in(path);
+}
+
+/* The innermost line of every byte of every function as addr2line has it. */
+static void compare_lines(const char *program) {
+  struct symbol_list list = list_symbols(program);
+  struct mic_symbols *symbols = open_symbols(program);
+  struct addresses a = {0};
+  for (size_t i = 0; i < list.count; i++)
+    for (uint64_t k = 0; is_code(&list.at[i]) && k < list.at[i].size; k++)
+      *mic_vec_push(&a) = list.at[i].value + k;
+  write_addresses(&a);
+  char command[1400], theirs[1024], mine[2048];
+  snprintf(command, sizeof command, "cd '%s' && addr2line -e '%s' < addresses", fixture_dir,
+           in_dir(program));
+  FILE *pipe = popen(command, "r");
+  size_t wrong = 0, known = 0;
+  for (size_t i = 0; i < a.count && fgets(theirs, sizeof theirs, pipe); i++) {
+    const struct mic_symbol *s;
+    size_t count = mic_symbols_lookup(symbols, a.at[i], &s);
+    theirs[strcspn(theirs, " \n")] = 0; /* "(discriminator 2)" may follow */
+    assert_int_not_equal(count, 0);     /* the byte is in a sized symbol */
+    snprintf(mine, sizeof mine, s[0].line ? "%s:%u" : "%s:?", s[0].file ? s[0].file : "??",
+             s[0].line);
+    known += s[0].file != NULL;
+    if (strcmp(mine, theirs) == 0 || !stands(theirs)) continue;
+    if (wrong++ < 3)
+      print_message("0x%lx here %s judge %s\n", (unsigned long)a.at[i], mine, theirs);
+  }
+  pclose(pipe);
+  assert_int_equal(wrong, 0);
+  assert_true(known > 10000);
+  mic_symbols_close(symbols);
+  free(list.at);
+  free(a.at);
+}
+
+static void every_byte_against_addr2line(void **state) {
+  (void)state;
+  sh("g++ -g -O2 $SRC/wide.cc -o bytes");
+  compare_lines("bytes");
+  NEED("clang++");
+  sh("clang++ -g -gdwarf-4 -O2 $SRC/wide.cc -o bytes");
+  compare_lines("bytes");
 }
 
 static void layouts(void **state) {
@@ -635,6 +701,30 @@ static void unnamed_namespace_is_not_rust(void **state) {
   mic_symbols_close(symbols);
 }
 
+/* The image that the kernel maps into every process. */
+static void the_vdso(void **state) {
+  (void)state;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  unsigned long start = 0, end = 0;
+  while (fgets(line, sizeof line, maps))
+    if (strstr(line, "[vdso]")) sscanf(line, "%lx-%lx", &start, &end);
+  fclose(maps);
+  assert_true(start > 0);
+  struct mic_symbols_source source = {
+    .fd = -1, .memory = (const void *)start, .memory_size = end - start, .path = "[vdso]"};
+  struct mic_symbols *symbols;
+  assert_int_equal(mic_symbols_open(&source, &symbols, NULL), MIC_OK);
+  size_t named = 0;
+  for (uint64_t at = 0; at < end - start; at++) {
+    const struct mic_symbol *s;
+    if (mic_symbols_lookup(symbols, at, &s) > 0)
+      named += strcmp(s->name, "__vdso_clock_gettime") == 0;
+  }
+  assert_true(named > 4);
+  mic_symbols_close(symbols);
+}
+
 static void bad_images(void **state) {
   (void)state;
   struct mic_symbols *symbols;
@@ -687,6 +777,7 @@ static void damaged_images(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(compilers_and_versions),
+    cmocka_unit_test(every_byte_against_addr2line),
     cmocka_unit_test(layouts),
     cmocka_unit_test(rust_names),
     cmocka_unit_test(rust_legacy_names),
@@ -705,6 +796,7 @@ int main(void) {
     cmocka_unit_test(plt_stubs),
     cmocka_unit_test(static_plt_stubs),
     cmocka_unit_test(unnamed_namespace_is_not_rust),
+    cmocka_unit_test(the_vdso),
     cmocka_unit_test(bad_images),
     cmocka_unit_test(damaged_images),
   };
