@@ -155,14 +155,18 @@ static void reset(struct program *p) {
 static void end_sequence(struct program *p) {
   struct mic_dwarf_lines *lines = p->lines;
   size_t count = lines->rows.count - p->first;
-  struct mic_dwarf_row *rows = lines->rows.at + p->first;
-  if (count > 0 && count < MIC_NONE && !p->sorted) sort_rows(rows, count);
-  if (count > 0 && rows[0].address > 0 && rows[0].address < p->address &&
-      mic_elf_is_code(p->unit->file->owner->source.image, rows[0].address))
-    *mic_vec_push(&lines->sequences) =
-      (struct mic_dwarf_sequence){rows[0].address, p->address, p->first, count};
-  else
-    lines->rows.count = p->first;
+  bool is_live = false;
+  if (count > 0 && count < MIC_NONE) {
+    struct mic_dwarf_row *rows = lines->rows.at + p->first;
+    if (!p->sorted) sort_rows(rows, count);
+    uint64_t start = rows[0].address;
+    is_live =
+      start > 0 && start < p->address && mic_elf_is_code(p->unit->file->owner->source.image, start);
+    if (is_live)
+      *mic_vec_push(&lines->sequences) =
+        (struct mic_dwarf_sequence){start, p->address, p->first, count};
+  }
+  if (!is_live) lines->rows.count = p->first;
   reset(p);
 }
 
