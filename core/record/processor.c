@@ -21,7 +21,7 @@ struct mic_processor {
   waiting_vec waiting; /* not yet allowed by a watermark, in the order they came */
   waiting_vec ready;   /* scratch: being processed */
   waiting_vec merged;  /* scratch: of the sort */
-  uint64_t watermark_ns;
+  uint64_t watermark_ns, turns;
   struct mic_map throttled;          /* cpu -> index of start */
   MIC_VEC(uint64_t) throttle_starts; /* by that index; 0: runs */
   struct mic_map strangers; /* pids of processes not asked for, that an old kernel follows too */
@@ -203,15 +203,33 @@ static bool counts(struct mic_processor *processor, const struct mic_record *rec
   return (!claims || mic_claims_accept(claims, record)) && !is_strange(processor, record);
 }
 
+static void release(struct mic_processor *processor, struct mic_chunk *chunk) {
+  if (processor->options.on_done) processor->options.on_done(processor->options.done_data, chunk);
+  mic_queue_release(processor->options.queue, chunk);
+}
+
+/* The copy's valid size is the last word of a sample (perf_event_open(2), PERF_SAMPLE_STACK_USER).
+ */
+static void trim(const struct mic_processor *processor, const struct waiting *waiting,
+                 const struct mic_record *record) {
+  uint64_t reach = mic_target_reach(processor->options.target);
+  if (!record->stack || reach >= record->stack_size) return;
+  size_t at = (size_t)(waiting->bytes - waiting->chunk->bytes) + record->size - sizeof reach;
+  memcpy(waiting->chunk->bytes + at, &reach, sizeof reach);
+}
+
 static void process(struct mic_processor *processor, const struct waiting *waiting) {
   struct mic_record record;
   struct mic_error err = {0};
   uint16_t size = ((const struct perf_event_header *)(const void *)waiting->bytes)->size;
   if (mic_perf_decode(processor->options.layout, waiting->bytes, size, &record, &err) != 0)
     problem(processor, "a perf record that does not hold together");
-  else if (counts(processor, &record))
+  else if (counts(processor, &record)) {
     take(processor, &record);
-  if (--waiting->chunk->held == 0) mic_queue_release(processor->options.queue, waiting->chunk);
+    if (processor->options.on_done && record.kind == MIC_RECORD_SAMPLE)
+      trim(processor, waiting, &record);
+  }
+  if (--waiting->chunk->held == 0) release(processor, waiting->chunk);
 }
 
 /* Merge sort, stable: records of one time keep the order they came in. Runs that are in order
@@ -291,8 +309,9 @@ static void ingest(struct mic_processor *processor, struct mic_chunk *chunk) {
 
 void mic_processor_feed(struct mic_processor *processor, struct mic_chunk *chunk) {
   uint64_t watermark_ns = chunk->watermark_ns;
+  chunk->turn = processor->turns++;
   ingest(processor, chunk);
-  if (chunk->held == 0) mic_queue_release(processor->options.queue, chunk);
+  if (chunk->held == 0) release(processor, chunk);
   if (processor->read_maps) {
     processor->read_maps = false;
     mic_target_lost(processor->options.target);

@@ -26,6 +26,9 @@ struct mic_processor_options {
   struct mic_target *target;
   struct mic_writer *writer;
   uint64_t start_ns;
+  /* A chunk is done with: its samples' dyn_size has been cut to what unwinding needed. NULL: no. */
+  void (*on_done)(void *data, const struct mic_chunk *chunk);
+  void *done_data;
   bool follow_children; /* false: forks to other processes, and what these do, are dropped */
 };
 

@@ -25,6 +25,7 @@ struct mic_chunk {
   /* Every record stamped up to this has been pushed before or with this chunk; 0: says nothing. */
   uint64_t watermark_ns;
   uint32_t held; /* records of it that the processor still waits to process */
+  uint64_t turn; /* the how-manieth the processor took in */
   _Alignas(8) uint8_t bytes[MIC_CHUNK_BYTES];
 };
 

@@ -223,6 +223,8 @@ static void make_target(struct mic_session *s) {
   s->target = mic_target_new(&target);
 }
 
+static void keep_on_tape(void *data, const struct mic_chunk *chunk) { mic_tape_chunk(data, chunk); }
+
 static void make_processor(struct mic_session *s) {
   struct mic_processor_options processor = {
     .queue = s->queue,
@@ -232,6 +234,8 @@ static void make_processor(struct mic_session *s) {
     .target = s->target,
     .writer = s->writer,
     .start_ns = s->start_ns,
+    .on_done = s->tape ? keep_on_tape : NULL,
+    .done_data = s->tape,
     .follow_children = s->options.children != 0,
   };
   s->processor = mic_processor_new(&processor);
@@ -264,11 +268,6 @@ static void complete(struct mic_session *s) {
   mic_facts_end(s->writer, s->start_ns, duration_ns, s->launch ? &s->status : NULL);
 }
 
-static void feed(struct mic_session *s, struct mic_chunk *chunk) {
-  if (s->tape) mic_tape_chunk(s->tape, chunk);
-  mic_processor_feed(s->processor, chunk);
-}
-
 static void close_tape(struct mic_session *s, uint64_t stop_ns) {
   struct mic_error err = {0};
   struct mic_tape *tape = s->tape;
@@ -283,7 +282,7 @@ static void *process(void *data) {
     if (dropping)
       mic_queue_release(s->queue, chunk);
     else
-      feed(s, chunk);
+      mic_processor_feed(s->processor, chunk);
     atomic_store(&s->bytes, mic_writer_bytes(s->writer));
     if (!dropping && mic_writer_failed(s->writer)) {
       dropping = true;

@@ -2,6 +2,7 @@
 #include "record/tape.h"
 
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,12 @@
 /* Level 1 keeps up with a recording; tapes are for machines, not for keeping. */
 enum { LEVEL = 1, BUFFER = 1 << 20 };
 
+struct mic_tape_chunk {
+  uint64_t watermark_ns;
+  size_t used;
+  uint8_t bytes[];
+};
+
 struct mic_tape {
   FILE *file;
   char *path;
@@ -23,6 +30,9 @@ struct mic_tape {
   uint8_t *buffer;
   struct mic_map images; /* (device, inode) -> 0 */
   bool has_vdso, failed;
+  struct mic_perf_layout layout;
+  MIC_VEC(struct mic_tape_chunk *) chunks; /* by turn, from first_turn on; NULL: still to come */
+  uint64_t first_turn;
 };
 
 static void put(struct mic_tape *tape, const void *bytes, size_t size, ZSTD_EndDirective how) {
@@ -54,13 +64,14 @@ int mic_tape_create(const char *path, const struct mic_perf *perf, uint64_t star
   if (!file) return mic_fail_sys(err, "cannot write the tape %s", path);
   struct mic_tape *tape = mic_alloc(sizeof *tape);
   tape->file = file;
+  tape->layout = *mic_perf_layout(perf);
   tape->path = mic_strndup(path, strlen(path));
   tape->stream = ZSTD_createCStream();
   ZSTD_CCtx_setParameter(tape->stream, ZSTD_c_compressionLevel, LEVEL);
   tape->buffer = mic_alloc(BUFFER);
   struct mic_tape_head head = {
     .version = MIC_TAPE_VERSION,
-    .layout = *mic_perf_layout(perf),
+    .layout = tape->layout,
     .start_ns = start_ns,
     .period = period,
   };
@@ -127,11 +138,56 @@ void mic_tape_vdso(struct mic_tape *tape, const void *bytes, size_t size) {
   put_padding(tape, size);
 }
 
+/* One record as the tape keeps it: a sample's stack slot cut to its valid bytes. More room than is
+ * valid stays, since that is what says that the slot was not full (perf/ring.h). */
+static size_t copy_record(const struct mic_tape *tape, uint8_t *to, const uint8_t *from,
+                          uint16_t size) {
+  struct mic_record record;
+  memcpy(to, from, size);
+  if (mic_perf_decode(&tape->layout, from, size, &record, NULL) != 0 || !record.stack ||
+      record.stack_full)
+    return size;
+  size_t head = (size_t)(record.stack - from); /* up to the slot */
+  uint64_t valid = record.stack_size, slot = (valid + 8) & ~7ULL;
+  if (head + slot + 8 >= size) return size;
+  uint16_t cut = (uint16_t)(head + slot + 8);
+  memcpy(to + offsetof(struct perf_event_header, size), &cut, sizeof cut);
+  memcpy(to + head - 8, &slot, sizeof slot);
+  memcpy(to + head + slot, &valid, sizeof valid);
+  return cut;
+}
+
+static struct mic_tape_chunk *compact(const struct mic_tape *tape, const struct mic_chunk *chunk) {
+  struct mic_tape_chunk *kept = mic_alloc(sizeof *kept + chunk->used);
+  kept->watermark_ns = chunk->watermark_ns;
+  for (size_t at = 0; at + sizeof(struct perf_event_header) <= chunk->used;) {
+    uint16_t size;
+    memcpy(&size, chunk->bytes + at + offsetof(struct perf_event_header, size), sizeof size);
+    if (size < sizeof(struct perf_event_header) || size > chunk->used - at) break;
+    kept->used += copy_record(tape, kept->bytes + kept->used, chunk->bytes + at, size);
+    at += size;
+  }
+  return kept;
+}
+
+static void put_chunk(struct mic_tape *tape, struct mic_tape_chunk *kept) {
+  put_item(tape, MIC_TAPE_CHUNK, sizeof kept->watermark_ns + kept->used);
+  put(tape, &kept->watermark_ns, sizeof kept->watermark_ns, ZSTD_e_continue);
+  put(tape, kept->bytes, kept->used, ZSTD_e_continue);
+  put_padding(tape, kept->used);
+  free(kept);
+}
+
 void mic_tape_chunk(struct mic_tape *tape, const struct mic_chunk *chunk) {
-  put_item(tape, MIC_TAPE_CHUNK, sizeof chunk->watermark_ns + chunk->used);
-  put(tape, &chunk->watermark_ns, sizeof chunk->watermark_ns, ZSTD_e_continue);
-  put(tape, chunk->bytes, chunk->used, ZSTD_e_continue);
-  put_padding(tape, chunk->used);
+  while (tape->chunks.count <= chunk->turn - tape->first_turn) *mic_vec_push(&tape->chunks) = NULL;
+  tape->chunks.at[chunk->turn - tape->first_turn] = compact(tape, chunk);
+  size_t ready = 0;
+  while (ready < tape->chunks.count && tape->chunks.at[ready])
+    put_chunk(tape, tape->chunks.at[ready++]);
+  tape->chunks.count -= ready;
+  tape->first_turn += ready;
+  if (ready)
+    memmove(tape->chunks.at, tape->chunks.at + ready, tape->chunks.count * sizeof *tape->chunks.at);
 }
 
 int mic_tape_close(struct mic_tape *tape, uint64_t stop_ns, struct mic_error *err) {
@@ -140,6 +196,8 @@ int mic_tape_close(struct mic_tape *tape, uint64_t stop_ns, struct mic_error *er
   bool bad = tape->failed | (fclose(tape->file) != 0);
   int rc = bad ? mic_fail_sys(err, "cannot write the tape %s", tape->path) : MIC_OK;
   ZSTD_freeCStream(tape->stream);
+  for (size_t i = 0; i < tape->chunks.count; i++) free(tape->chunks.at[i]);
+  mic_vec_free(&tape->chunks);
   mic_map_free(&tape->images);
   free(tape->buffer);
   free(tape->path);

@@ -32,6 +32,8 @@ int mic_tape_create(const char *path, const struct mic_perf *perf, uint64_t star
  */
 void mic_tape_image(struct mic_tape *tape, const struct mic_target_map *map, int fd);
 void mic_tape_vdso(struct mic_tape *tape, const void *bytes, size_t size);
+/* A chunk that the processor is done with, in any order: they are written in the order taken in. Of
+ * its samples' stacks only the valid bytes are kept. */
 void mic_tape_chunk(struct mic_tape *tape, const struct mic_chunk *chunk);
 int mic_tape_close(struct mic_tape *tape, uint64_t stop_ns, struct mic_error *err);
 

@@ -291,6 +291,10 @@ void mic_target_sample(struct mic_target *target, const struct mic_target_sample
   target->stack_bytes += sample->stack.size;
 }
 
+size_t mic_target_reach(const struct mic_target *target) {
+  return mic_unwinder_reach(target->unwinder);
+}
+
 void mic_target_count(const struct mic_target *target, struct mic_target_counts *out) {
   *out = (struct mic_target_counts){
     .frames = target->frames,

@@ -89,6 +89,8 @@ struct mic_target_sample {
   struct mic_stack_copy stack;
 };
 void mic_target_sample(struct mic_target *target, const struct mic_target_sample *sample);
+/* How much of the last sample's stack copy was needed (mic_unwinder_reach). */
+size_t mic_target_reach(const struct mic_target *target);
 
 /* Counted, and a row of `problems` in the end. */
 void mic_target_problem(struct mic_target *target, const char *text, uint64_t count);

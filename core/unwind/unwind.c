@@ -28,6 +28,7 @@ struct mic_unwinder {
   uint32_t last_space;
   struct mic_frame *frames; /* MIC_FRAMES_MAX */
   size_t count;
+  size_t reach;
 };
 
 struct sampled {
@@ -164,6 +165,17 @@ static enum mic_end sampled_missing(const struct mic_reader *reader, uint64_t ad
   return s->full ? MIC_END_COPY_EXHAUSTED : MIC_END_OTHER_STACK;
 }
 
+/* A step reads below the stack pointer of the caller it finds, so nothing above the last one was
+ * read. */
+static size_t reach_of(const struct mic_walk *w, const struct mic_stack_copy *stack,
+                       enum mic_end end) {
+  uint64_t reach = w->regs.r[MIC_REG_RSP] - stack->address;
+  bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
+  return whole && !w->other_stack && reach <= stack->size ? (size_t)reach : SIZE_MAX;
+}
+
+size_t mic_unwinder_reach(const struct mic_unwinder *unwinder) { return unwinder->reach; }
+
 enum mic_end mic_unwind_sample(struct mic_unwinder *unwinder, const struct mic_space *space,
                                const struct mic_regs *regs, const struct mic_stack_copy *stack,
                                const struct mic_frame **frames, size_t *count) {
@@ -187,6 +199,7 @@ enum mic_end mic_unwind_sample(struct mic_unwinder *unwinder, const struct mic_s
       push_frame(unwinder, &w, find_step(unwinder, space, id, rip, true));
     }
   }
+  unwinder->reach = reach_of(&w, stack, end);
   *frames = unwinder->frames;
   *count = unwinder->count;
   return end;
