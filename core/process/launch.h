@@ -38,7 +38,8 @@ int mic_launch_new(char *const *argv, const struct mic_launch_options *options,
 uint32_t mic_launch_pid(const struct mic_launch *launch);
 int mic_launch_pidfd(const struct mic_launch *launch); /* readable once it ended; borrowed; -1
                                                           before Linux 5.3 */
-/* Open the gate, once; returns when the program was started or could not be. */
+/* Open the gate, once; returns when exec went past the point of no return (the name in /proc may
+ * still be the old one for a moment) or failed. */
 int mic_launch_release(struct mic_launch *launch, struct mic_error *err);
 
 struct mic_exit {

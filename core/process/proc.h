@@ -47,7 +47,8 @@ int mic_process_threads(uint32_t pid, struct mic_pids *out, bool *stable, struct
 int mic_process_live_tid(uint32_t pid, uint32_t *tid, struct mic_error *err);
 /* Processes whose parent is a thread of this one. */
 int mic_process_children(uint32_t pid, struct mic_pids *out, struct mic_error *err);
-/* All that come of it, itself first not included; listed again until two lists agree. */
+/* All that come of it, itself not included; listed again until two lists agree.  What an exited
+ * process between had made is another's child by then, and not among them. */
 int mic_process_descendants(uint32_t pid, struct mic_pids *out, struct mic_error *err);
 /* Whether (pid, start) is still running: false when gone, a zombie, or another by that pid. */
 bool mic_process_alive(uint32_t pid, uint64_t start_ticks);
