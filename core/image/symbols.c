@@ -195,6 +195,15 @@ static bool is_named(const struct mic_dwarf_frame *f) {
   return f->name != MIC_NONE || f->linkage_name != MIC_NONE;
 }
 
+/* A file that shrank gave zeros where it had no bytes any more: nothing of it is believed. */
+static bool is_damaged(struct mic_symbols *s) {
+  struct mic_elf *elf = mic_elf_damaged(s->image)                       ? s->image
+                        : s->debug.elf && mic_elf_damaged(s->debug.elf) ? s->debug.elf
+                                                                        : NULL;
+  if (elf) mic_problem_add(&s->problem, "%s: the file shrank while it was read", mic_elf_name(elf));
+  return elf != NULL;
+}
+
 static struct result find(struct mic_symbols *s, uint64_t vaddr) {
   const uint32_t none = MIC_NONE;
   struct mic_dwarf_frame frames[MIC_DWARF_FRAMES_MAX] = {{none, none, none, 0, none, 0}};
@@ -207,6 +216,7 @@ static struct result find(struct mic_symbols *s, uint64_t vaddr) {
     if (count == 0) count = 1;
     frames[count - 1].linkage_name = entry_linkage(s, entry);
   }
+  if (is_damaged(s)) count = 0;
   struct result result = {s->frames.count, count};
   for (size_t i = 0; i < count; i++) push_frame(s, &frames[i]);
   return result;

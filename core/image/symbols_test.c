@@ -459,6 +459,19 @@ static void the_vdso(void **state) {
   mic_symbols_close(symbols);
 }
 
+/* A linker or a copy may cut a file while it is mapped: no SIGBUS, no name made of zeros. */
+static void a_shrinking_file(void **state) {
+  (void)state;
+  sh("g++ -g -O2 $SRC/wide.cc -o shrinks && cp shrinks shrinks.whole");
+  uint64_t at = address_of("shrinks", "main");
+  struct mic_symbols *symbols = open_symbols("shrinks");
+  const struct mic_symbol *s;
+  sh("truncate -s 4096 shrinks");
+  assert_int_equal(mic_symbols_lookup(symbols, at, &s), 0);
+  assert_non_null(strstr(mic_symbols_problem(symbols), "the file shrank while it was read"));
+  mic_symbols_close(symbols);
+}
+
 static void bad_images(void **state) {
   (void)state;
   struct mic_symbols *symbols;
@@ -528,6 +541,7 @@ int main(void) {
     cmocka_unit_test(static_plt_stubs),
     cmocka_unit_test(unnamed_namespace_is_not_rust),
     cmocka_unit_test(the_vdso),
+    cmocka_unit_test(a_shrinking_file),
     cmocka_unit_test(bad_images),
     cmocka_unit_test(damaged_images),
   };
