@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 
 struct waiting {
@@ -286,13 +287,20 @@ static void advance(struct mic_processor *processor, uint64_t watermark_ns) {
 /* Note each record of a chunk with its time. */
 static void ingest(struct mic_processor *processor, struct mic_chunk *chunk) {
   size_t at = 0;
+  uint64_t now_ns = mic_clock_ns();
   while (at + sizeof(struct perf_event_header) <= chunk->used) {
     const uint8_t *bytes = chunk->bytes + at;
     uint16_t size = ((const struct perf_event_header *)(const void *)bytes)->size;
     if (size < sizeof(struct perf_event_header) || size > chunk->used - at) break;
     uint64_t time_ns, id;
     uint32_t type;
-    if (mic_perf_peek(processor->options.layout, bytes, chunk->used - at, &time_ns, &id, &type)) {
+    bool whole =
+      mic_perf_peek(processor->options.layout, bytes, chunk->used - at, &time_ns, &id, &type);
+    if (whole && processor->options.perf && time_ns > now_ns) {
+      /* Waiting for its turn it would hold its chunk for ever. A tape has the time of another day.
+       */
+      problem(processor, "a perf record stamped later than it was read");
+    } else if (whole) {
       *mic_vec_push(&processor->waiting) = (struct waiting){time_ns, bytes, chunk};
       chunk->held++;
       if (type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2) foresee(processor, bytes, size);
