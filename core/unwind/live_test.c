@@ -6,9 +6,13 @@
  * MIC_UNWIND_VERBOSE=1 each stop that is short or wrong is printed.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,7 +21,8 @@
 #include "unwind/table_internal.h"
 
 enum { ANY_END = MIC_END_COUNT };
-enum { STEPS_MAX = 300000, LIBUNWIND_EVERY = 97 };
+/* From its first instruction a program comes to main in some 105,000 steps. */
+enum { STEPS_MAX = 140000, LIBUNWIND_EVERY = 97 };
 
 struct tally {
   uint64_t steps, whole, short_typed, jumps, wrong, judged, judge_wrong;
@@ -299,6 +304,161 @@ static void test_busy_programs(void **state) {
   }
 }
 
+/* Stacks of one shape: how they end and how many frames they have. */
+struct shape {
+  const char *name, *flags;
+  unsigned end;
+  size_t least, most;
+};
+static const struct shape shapes[] = {
+  {"noreturn", "-O2", MIC_END_OUTERMOST, 6, 6},    /* spin ends_in_call main libc libc _start */
+  {"alternate", "-O2", MIC_END_OTHER_STACK, 4, 4}, /* burn handler signal raise */
+  /* burn __start_context: its address was planted, no call came from there, and its call-frame
+   * information (glibc 2.36) does not hold at it */
+  {"coroutine", "-O2", MIC_END_NO_UNWIND_INFO, 2, 2},
+  {"deep", "-O2", MIC_END_COPY_EXHAUSTED, 8, 10}, /* of 45, each with 4 KiB */
+  {"section", "-O2 -no-pie -Wl,--section-start=.hot2=0x900000", MIC_END_OUTERMOST, 5, 5},
+  {"generated", "-O2", MIC_END_ANONYMOUS_CODE, 1, 1},
+  {"vfork", "-O2", MIC_END_OUTERMOST, 5, 7},
+  {"thread", "-O2", MIC_END_OUTERMOST, 4, 4}, /* burn thread start_thread clone3 */
+};
+enum { SHAPE_STOPS = 20, SHAPE_TRIES = 2000 };
+
+/* The thread to look at: of "thread" the second, once the first has gone. */
+static pid_t wait_for_thread(pid_t pid, const char *name) {
+  struct timespec moment = {0, 1000000};
+  for (int i = 0; i < SHAPE_TRIES; i++, nanosleep(&moment, NULL)) {
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+    if (f) fclose(f);
+    if (strcmp(name, "thread") != 0) return pid;
+    if (state == 'Z') return pid + 1; /* ids are given in order; checked by attaching */
+  }
+  return 0;
+}
+
+static enum mic_end look_once(const struct shape *p, struct judge_map *map, pid_t tid,
+                              size_t *count) {
+  static struct judge_sample sample;
+  const struct mic_frame *frames;
+  judge_map_read(map, tid);
+  judge_sample_take(&sample, tid);
+  enum mic_end end =
+    mic_unwind_sample(unwinder, &map->space, &sample.regs, &sample.stack, &frames, count);
+  truth.count = 0;
+  if (verbose()) print_stack(p->name, map, frames, *count, end, &truth);
+  return end;
+}
+
+/* The program comes to its shape in its own time: it is looked at until it is there, and then it
+ * has to stay. */
+static void run_shape(const struct shape *p) {
+  char path[256], command[512];
+  snprintf(command, sizeof command, "gcc %s -pthread stack_cases.c -o $OUT", p->flags);
+  if (!build(&(struct program){.name = p->name, .build = command}, path, sizeof path))
+    fail_msg("%s does not build", p->name);
+  pid_t pid = judge_spawn((char *[]){path, (char *)(uintptr_t)p->name, NULL});
+  pid_t tid = wait_for_thread(pid, p->name);
+  struct judge_map map = {0};
+  size_t count = 0, good = 0;
+  assert_true(judge_attach(tid));
+  for (int i = 0; i < SHAPE_TRIES && good < SHAPE_STOPS; i++) {
+    bool right = look_once(p, &map, tid, &count) == p->end && count >= p->least && count <= p->most;
+    if (good && !right) fail_msg("%s: %zu frames", p->name, count);
+    good += right;
+    ptrace(PTRACE_DETACH, tid, NULL, 0L);
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+    if (!judge_attach(tid)) break;
+  }
+  print_message("%-24s %zu of %d stops have the shape\n", p->name, good, SHAPE_STOPS);
+  assert_int_equal(good, SHAPE_STOPS);
+  kill(pid, SIGKILL);
+  ptrace(PTRACE_DETACH, tid, NULL, 0L);
+  waitpid(pid, NULL, 0);
+  judge_map_free(&map);
+}
+
+static void test_shapes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    if (!only || strcmp(shapes[i].name, only) == 0) run_shape(&shapes[i]);
+}
+
+/* gdb's return addresses of a stopped process, frame 1 first. */
+static size_t ask_gdb(pid_t pid, uint64_t *out, size_t room) {
+  char command[256], line[4096];
+  size_t count = 0;
+  snprintf(command, sizeof command,
+           "gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set auto-load off' -p %d -ex "
+           "'set print address on' -ex 'bt -frame-arguments none' 2>/dev/null",
+           pid);
+  FILE *gdb = popen(command, "r");
+  assert_non_null(gdb);
+  while (fgets(line, sizeof line, gdb)) {
+    unsigned number;
+    uint64_t address = 0;
+    if (sscanf(line, "#%u 0x%lx", &number, &address) < 1 || number == 0) continue;
+    if (strstr(line, "<signal handler called>")) address = 0; /* it prints no address there */
+    if (number <= room) out[number - 1] = address, count = number;
+  }
+  pclose(gdb);
+  return count;
+}
+
+/* Leaves the program stopped but not traced, for gdb; it is done for after. */
+static void compare_with_gdb(const char *name, struct judge_map *map, pid_t pid) {
+  static struct judge_sample sample;
+  static uint64_t theirs[JUDGE_DEPTH_MAX];
+  const struct mic_frame *frames;
+  size_t count, wrong = 0;
+  judge_map_read(map, pid);
+  judge_sample_take(&sample, pid);
+  mic_unwind_sample(unwinder, &map->space, &sample.regs, &sample.stack, &frames, &count);
+  judge_pcs(frames, count, pcs);
+  ptrace(PTRACE_DETACH, pid, NULL, (long)SIGSTOP);
+  size_t gdb_count = ask_gdb(pid, theirs, JUDGE_DEPTH_MAX);
+  for (size_t i = 1; i < count && i <= gdb_count; i++)
+    wrong += theirs[i - 1] && theirs[i - 1] != pcs[i];
+  print_message("%-24s %zu frames, gdb %zu, %zu differ\n", name, count, gdb_count + 1, wrong);
+  assert_int_equal(wrong, 0);
+  /* gdb stops at main; what called it is the C library and _start. */
+  assert_true(gdb_count + 1 <= count && gdb_count + 1 >= count - 3);
+  kill(pid, SIGKILL);
+  waitpid(pid, NULL, __WALL);
+}
+
+static void test_gdb(void **state) {
+  (void)state;
+  static const char *const names[] = {"c-O2", "c-clang", "cc-O2", "signal"};
+  if (only && strcmp(only, "gdb") != 0) return;
+  if (system("gdb --version >/dev/null 2>&1") != 0) skip();
+  for (size_t i = 0; i < sizeof c_programs / sizeof *c_programs; i++) {
+    bool named = false;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      named = named || strcmp(c_programs[i].name, names[k]) == 0;
+    char path[256];
+    if (!named || !build(&c_programs[i], path, sizeof path)) continue;
+    for (int steps = 300; steps <= 1500; steps += 400) {
+      struct judge_map map = {0};
+      pid_t pid = judge_start((char *[]){path, NULL});
+      assert_true(judge_run(pid));
+      truth.count = 0;
+      for (int n = 0; n < steps; n++) assert_true(judge_step(&truth, pid));
+      compare_with_gdb(c_programs[i].name, &map, pid);
+      judge_map_free(&map);
+    }
+  }
+  for (size_t i = 0; i < 4; i++) {
+    struct judge_map map = {0};
+    if (access(busy_programs[i].argv[0], X_OK) != 0) continue;
+    pid_t pid = judge_start((char *const *)(uintptr_t)busy_programs[i].argv);
+    if (judge_run_for(pid, 300)) compare_with_gdb(busy_programs[i].name, &map, pid);
+    judge_map_free(&map);
+  }
+}
+
 static int set_up(void **state) {
   (void)state;
   unwinder = mic_unwinder_new();
@@ -316,6 +476,7 @@ static int tear_down(void **state) {
 int main(int argc, char **argv) {
   only = argc > 1 ? argv[1] : NULL;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),
-                                     cmocka_unit_test(test_busy_programs)};
+                                     cmocka_unit_test(test_busy_programs),
+                                     cmocka_unit_test(test_shapes), cmocka_unit_test(test_gdb)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
