@@ -157,11 +157,16 @@ void mic_dwarf_lines_free(struct mic_dwarf_lines *lines);
 
 /* dwarf_function.c */
 void mic_dwarf_unit_functions(struct mic_dwarf_unit *unit);
-/* Calls visit for each entry below the unit's own, parents first.  visit gets what it returned
- * for the parent (MIC_NONE at the top), and gives what its children get. */
+
+/* dwarf_walk.c */
+/* Is an entry wanted?  has_code: it may have ranges. */
+typedef bool mic_dwarf_wants(int tag, bool has_code);
+/* Calls visit for each entry below the unit's own that is wanted, parents first.  visit gets
+ * what it returned for the nearest such entry around (MIC_NONE at the top). */
 typedef uint32_t mic_dwarf_visit(struct mic_dwarf_unit *unit, Dwarf_Die *die, int tag,
                                  uint32_t above, unsigned depth, void *context);
-void mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_visit *visit, void *context);
+void mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwarf_visit *visit,
+                    void *context);
 
 /* dwarf_name.c */
 /* Fills name, linkage_name, decl_file and decl_line of the function at an entry. */

@@ -49,7 +49,8 @@ static uint32_t string_of(struct place *place, unsigned name) {
   return mic_dwarf_string(place->unit->file, &attr);
 }
 
-static bool is_scope(int tag) {
+static bool is_scope(int tag, bool has_code) {
+  (void)has_code;
   return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
          tag == DW_TAG_union_type || tag == DW_TAG_interface_type || tag == DW_TAG_module ||
          tag == DW_TAG_enumeration_type || tag == DW_TAG_subprogram;
@@ -57,9 +58,10 @@ static bool is_scope(int tag) {
 
 static uint32_t collect_scope(struct mic_dwarf_unit *unit, Dwarf_Die *die, int tag, uint32_t above,
                               unsigned depth, void *context) {
+  (void)tag;
   (void)depth;
   (void)context;
-  if (!is_scope(tag) || unit->scopes.count >= MIC_NONE) return above;
+  if (unit->scopes.count >= MIC_NONE) return above;
   uint32_t id = (uint32_t)unit->scopes.count;
   uint64_t entry = dwarf_dieoffset(die);
   *mic_vec_push(&unit->scopes) = (struct mic_dwarf_scope){entry, above};
@@ -72,7 +74,7 @@ static uint32_t scope_around(struct place *place) {
   struct mic_dwarf_unit *unit = place->unit;
   if (!unit->scopes_read) {
     unit->scopes_read = true;
-    mic_dwarf_walk(unit, collect_scope, NULL);
+    mic_dwarf_walk(unit, is_scope, collect_scope, NULL);
   }
   uint32_t id = mic_map_get(&unit->scope_of, dwarf_dieoffset(&place->die), 0);
   return id == MIC_NONE ? MIC_NONE : unit->scopes.at[id].parent;
