@@ -23,6 +23,12 @@ struct line {
   uint32_t location, function, file, line, depth;
 };
 
+/* The symbols of an image: opened once, when a location of it is first named. */
+struct known_symbols {
+  struct mic_image *image;     /* NULL: nothing of it was asked */
+  struct mic_symbols *symbols; /* NULL: could not be opened */
+};
+
 typedef MIC_VEC(struct request) requests_vec;
 
 struct mic_names {
@@ -34,8 +40,7 @@ struct mic_names {
   bool dropping;      /* under the lock: end now */
   bool joined;
   /* The thread's own until it is joined. */
-  MIC_VEC(struct mic_symbols *) symbols; /* by module; NULL: not open */
-  MIC_VEC(bool) tried;
+  MIC_VEC(struct known_symbols) known; /* by module */
   struct mic_interner strings;
   struct mic_map files; /* string -> file */
   MIC_VEC(uint32_t) file_paths;
@@ -76,14 +81,12 @@ static void note_problem(struct mic_image *image, const char *problem) {
     image->names_problem = mic_strndup(problem, strlen(problem));
 }
 
-/* Each image is opened once, when a location of it is first named. */
 static struct mic_symbols *symbols_of(struct mic_names *names, struct mic_image *image) {
-  while (names->symbols.count <= image->module) {
-    *mic_vec_push(&names->symbols) = NULL;
-    *mic_vec_push(&names->tried) = false;
-  }
-  if (names->tried.at[image->module]) return names->symbols.at[image->module];
-  names->tried.at[image->module] = true;
+  while (names->known.count <= image->module)
+    *mic_vec_push(&names->known) = (struct known_symbols){0};
+  struct known_symbols *known = &names->known.at[image->module];
+  if (known->image) return known->symbols;
+  known->image = image;
   struct mic_symbols_source source = {
     .fd = image->fd,
     .memory = image->memory,
@@ -92,10 +95,8 @@ static struct mic_symbols *symbols_of(struct mic_names *names, struct mic_image 
     .root = image->root ? image->root : "",
   };
   struct mic_error err = {0};
-  struct mic_symbols *symbols = NULL;
-  if (mic_symbols_open(&source, &symbols, &err) != 0) note_problem(image, err.msg);
-  names->symbols.at[image->module] = symbols;
-  return symbols;
+  if (mic_symbols_open(&source, &known->symbols, &err) != 0) note_problem(image, err.msg);
+  return known->symbols;
 }
 
 static void name_location(struct mic_names *names, const struct request *request) {
@@ -137,10 +138,14 @@ static bool dropped(struct mic_names *names) {
   return is;
 }
 
+/* What is missing of an image shows as its locations are named, so it is asked for last. */
 static void close_symbols(struct mic_names *names) {
-  for (size_t i = 0; i < names->symbols.count; i++) mic_symbols_close(names->symbols.at[i]);
-  mic_vec_free(&names->symbols);
-  mic_vec_free(&names->tried);
+  for (size_t i = 0; i < names->known.count; i++) {
+    struct known_symbols *known = &names->known.at[i];
+    if (known->symbols) note_problem(known->image, mic_symbols_problem(known->symbols));
+    mic_symbols_close(known->symbols);
+  }
+  mic_vec_free(&names->known);
 }
 
 static void *run(void *data) {
