@@ -26,6 +26,7 @@ void *mic_alloc(size_t size) { return or_die(calloc(1, size ? size : 1), size); 
 void *mic_realloc(void *old, size_t size) { return or_die(realloc(old, size ? size : 1), size); }
 
 void *mic_try_alloc(size_t count, size_t each) {
+  if (each && count > PTRDIFF_MAX / each) return NULL; /* more than any allocation may be */
   return calloc(count ? count : 1, each ? each : 1);
 }
 

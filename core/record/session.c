@@ -333,10 +333,12 @@ MIC_EXPORT int mic_session_start(struct mic_session *s, struct mic_error *err) {
   if (!s->launch) s->claims = mic_perf_claims(s->perf);
   s->start_ns = mic_clock_ns() + s->options.delay_ns;
   if (s->options.tape)
-    rc = mic_tape_create(s->options.tape, s->perf, s->start_ns, s->options.period, &s->tape, err);
+    rc = mic_tape_create(s->options.tape, s->perf, s->launch ? mic_launch_pid(s->launch) : 0,
+                         s->start_ns, s->options.period, &s->tape, err);
   if (rc != MIC_OK) return rc;
   make_target(s);
   mic_facts_start(s->writer, &s->options);
+  if (s->launch) mic_target_launch(s->target, mic_launch_pid(s->launch));
   for (uint32_t i = 0; i < s->options.pid_count && rc == MIC_OK; i++)
     rc = mic_target_adopt(s->target, s->pids[i], err);
   if (rc != MIC_OK) return rc;

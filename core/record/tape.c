@@ -58,7 +58,7 @@ static void put_padding(struct mic_tape *tape, uint64_t size) {
   put(tape, zeros, (size_t)(-size & 7), ZSTD_e_continue);
 }
 
-int mic_tape_create(const char *path, const struct mic_perf *perf, uint64_t start_ns,
+int mic_tape_create(const char *path, const struct mic_perf *perf, uint32_t pid, uint64_t start_ns,
                     uint64_t period, struct mic_tape **out, struct mic_error *err) {
   FILE *file = fopen(path, "wbe");
   if (!file) return mic_fail_sys(err, "cannot write the tape %s", path);
@@ -71,6 +71,7 @@ int mic_tape_create(const char *path, const struct mic_perf *perf, uint64_t star
   tape->buffer = mic_alloc(BUFFER);
   struct mic_tape_head head = {
     .version = MIC_TAPE_VERSION,
+    .pid = pid,
     .layout = tape->layout,
     .start_ns = start_ns,
     .period = period,

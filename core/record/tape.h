@@ -26,7 +26,8 @@
 
 struct mic_tape;
 
-int mic_tape_create(const char *path, const struct mic_perf *perf, uint64_t start_ns,
+/* pid: of the program, before its exec. */
+int mic_tape_create(const char *path, const struct mic_perf *perf, uint32_t pid, uint64_t start_ns,
                     uint64_t period, struct mic_tape **out, struct mic_error *err);
 /* The image that was opened for a mapping: its parts are kept once. fd -1: it could not be opened.
  */
@@ -48,7 +49,7 @@ struct mic_replay_result {
   uint64_t samples;      /* on the tape */
   uint64_t frames;       /* unwound in the first pass */
   uint64_t stack_bytes;  /* copied, all samples */
-  uint64_t cold_cpu_ns;  /* the thread's CPU time for the first pass */
+  uint64_t cold_cpu_ns;  /* the thread's CPU time for the first pass, the images' files apart */
   uint64_t warm_cpu_ns;  /* for the others together */
   uint64_t warm_samples; /* in the others together */
 };

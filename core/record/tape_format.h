@@ -22,7 +22,7 @@ struct mic_tape_item {
 };
 
 struct mic_tape_head {
-  uint32_t version, zero;
+  uint32_t version, pid;
   struct mic_perf_layout layout;
   uint64_t start_ns, period;
 };

@@ -59,18 +59,28 @@ static void adopt_threads(struct mic_target *target, uint64_t time_ns, uint32_t 
   }
 }
 
-static void adopt_facts(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
+static void read_namespace_and_cgroup(struct mic_target *target, struct mic_process *process) {
   struct mic_process_status status;
   if (mic_process_status(process->pid, &status, NULL) == 0)
     process->ns_pid = mic_process_own_pid(&status);
-  struct mic_task leader;
-  if (mic_task_read(process->pid, 0, &leader, NULL) == 0)
-    process->name = mic_writer_text(target->writer, leader.comm);
   char *text = NULL;
   if (mic_process_cgroup(process->pid, &text, NULL) == 0)
     process->cgroup = mic_writer_text(target->writer, text);
   free(text);
-  text = NULL;
+}
+
+void mic_target_launch(struct mic_target *target, uint32_t pid) {
+  struct mic_thread *thread = mic_target_thread(target, target->options.start_ns, pid, pid);
+  if (!target->options.elsewhere)
+    read_namespace_and_cgroup(target, target->processes.at[thread->process]);
+}
+
+static void adopt_facts(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
+  read_namespace_and_cgroup(target, process);
+  struct mic_task leader;
+  if (mic_task_read(process->pid, 0, &leader, NULL) == 0)
+    process->name = mic_writer_text(target->writer, leader.comm);
+  char *text = NULL;
   if (mic_process_exe(process->pid, &text, NULL) == 0)
     mic_target_write_exec(target, process, time_ns, text);
   free(text);
@@ -97,6 +107,7 @@ int mic_target_adopt(struct mic_target *target, uint32_t pid, struct mic_error *
 }
 
 void mic_target_lost(struct mic_target *target) {
+  if (target->options.elsewhere) return;
   for (size_t i = 0; i < target->processes.count; i++) {
     struct mic_process *process = target->processes.at[i];
     if (process->end_ns != UINT64_MAX) continue;

@@ -49,6 +49,7 @@ struct mic_target_options {
    * gives its own, "[vdso]" too: without a hook the vDSO is the recorder's own. */
   int (*open_image)(void *data, const struct mic_target_map *map, const char **problem);
   void *open_data;
+  bool elsewhere; /* the processes do not run here: /proc says nothing of them */
 };
 
 struct mic_target *mic_target_new(const struct mic_target_options *options);
@@ -59,6 +60,8 @@ void mic_target_free(struct mic_target *target);
  * Fails with MIC_EGONE when there is no such process. */
 int mic_target_adopt(struct mic_target *target, uint32_t pid, struct mic_error *err);
 
+/* A process that is about to call exec: what it has mapped until then is the recorder's. */
+void mic_target_launch(struct mic_target *target, uint32_t pid);
 /* Sets time zero anew, before the first event: adopting took time that is not the recording's. */
 void mic_target_start(struct mic_target *target, uint64_t start_ns);
 
