@@ -75,7 +75,7 @@ end
 --- Run a shell command; its stdout, stderr and status (128+N when signal N ended it).
 function M.run(command, folder)
   local own = M.folder()
-  local script = ("cd %s && { %s\n} >%s/out 2>%s/err </dev/null; echo $? >%s/rc"):format(
+  local script = ("cd %s && ( %s\n) >%s/out 2>%s/err </dev/null; echo $? >%s/rc"):format(
     M.quote(folder or own), command, own, own, own)
   os.execute(script)
   local out, err = M.read(own .. "/out"), M.read(own .. "/err")

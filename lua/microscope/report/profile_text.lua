@@ -40,10 +40,9 @@ local function measure_line(profile, say)
   local rate = profile.summary.settings.rate
   local period = source.unit == "ns" and text.time(source.period)
     or text.count(source.period) .. " " .. source.unit
-  local of = source.unit == "ns" and " of CPU time" or ""
-  say("%s of %s, %sone each %s: %s%s", text.plural(tree.samples, "sample"),
-    text.escape(source.name), rate and text.escape(rate) .. ", " or "", period,
-    amount(profile, tree.weight), of)
+  local how = rate and "at " .. text.escape(rate) or "one each " .. period
+  say("%s of %s %s: %s%s", text.plural(tree.samples, "sample"), text.escape(source.name), how,
+    amount(profile, tree.weight), source.unit == "ns" and " of CPU time" or "")
 end
 
 local function cost_line(profile, say)

@@ -1,0 +1,171 @@
+-- microscope record against the running kernel: how it ends, what it leaves, what it measures.
+
+local cjson = require("cjson")
+
+local helper = require("spec.helper")
+
+local SPIN = helper.build .. "/examples/spin"
+
+describe("record", function()
+  local folder, microscope
+
+  before_each(function()
+    folder = helper.folder()
+    microscope = helper.quote(helper.stage .. "/bin/microscope")
+  end)
+
+  after_each(function() helper.remove(folder) end)
+
+  local function exists(name)
+    local file = io.open(folder .. "/" .. name)
+    if file then file:close() end
+    return file ~= nil
+  end
+
+  -- A shell script in the folder, in which `until_true COMMAND` waits at most half a minute.  One
+  -- that hangs is ended after a minute, with all it started.
+  local function shell(script)
+    helper.write(folder .. "/script.sh", ([[
+      until_true() { for _ in $(seq 600); do "$@" && return 0; sleep 0.05; done; return 1; }
+      MICROSCOPE=%s SPIN=%s
+      %s]]):format(microscope, helper.quote(SPIN), script))
+    return helper.run("exec timeout -k 1 60 bash script.sh", folder)
+  end
+
+  local function report(name)
+    local out, err, status = helper.microscope("report --format json --tree " .. name, folder)
+    assert.same({ "", 0 }, { err, status })
+    return cjson.decode(out)
+  end
+
+  local function by_name(list)
+    local out = {}
+    for _, entry in ipairs(list) do out[entry.name] = entry end
+    return out
+  end
+
+  it("passes on the program's status, or 128 and the signal's number", function()
+    assert.equal(7, (select(3, shell("$MICROSCOPE record -q sh -c 'exit 7'"))))
+    assert.equal(0, (select(3, shell("$MICROSCOPE record -q true"))))
+    assert.equal(137, (select(3, shell("$MICROSCOPE record -q sh -c 'kill -9 $$'"))))
+    assert.equal(143, (select(3, shell("$MICROSCOPE record -q sh -c 'kill -15 $$'"))))
+  end)
+
+  it("gives the program its own arguments, streams and environment", function()
+    local out, err = shell([[
+      echo in | X=1 $MICROSCOPE record -q -g -F 99 sh -c 'cat; echo "$1 $X"; echo e >&2' x -F]])
+    assert.same({ "in\n-F 1\n", "e\n" }, { out, err })
+  end)
+
+  it("fails in one line when there is no such program, and leaves no file", function()
+    local out, err, status = shell("$MICROSCOPE record ./nothing-here")
+    assert.same({ "", 1 }, { out, status })
+    assert.matches("^microscope record: [^\n]*nothing%-here[^\n]*\n$", err)
+    assert.is_false(exists("microscope.usprof"))
+  end)
+
+  it("fails when the capture cannot be written", function()
+    local _, err, status = shell("$MICROSCOPE record -o no/where.usprof true")
+    assert.equal(1, status)
+    assert.matches("no/where.usprof", err)
+  end)
+
+  it("keeps an older capture as .old", function()
+    shell("$MICROSCOPE record -q true && $MICROSCOPE record -q true")
+    assert.is_true(exists("microscope.usprof") and exists("microscope.usprof.old"))
+    assert.equal(0, (select(3, helper.microscope("report", folder))))
+  end)
+
+  it("measures shares that are known, within their 99.999 % interval", function()
+    assert.equal(0, (select(3, shell("$MICROSCOPE record -q -o a.usprof $SPIN 1.5"))))
+    local r = report("a.usprof")
+    local fns, n = by_name(r.functions), r.summary.samples
+    assert.is_true(n > 200, n .. " samples")
+    -- 4.417 standard errors on each side leave out 1 in 100,000.
+    local share, want = fns.heavy.self_samples / (fns.heavy.self_samples + fns.light.self_samples),
+      0.75
+    assert.is_true(math.abs(share - want) < 4.417 * math.sqrt(want * (1 - want) / n), share)
+    assert.equal(n, fns.main.total_samples)
+    assert.is_true(fns.heavy.self_ci_ns[1] < fns.heavy.self_ns
+      and fns.heavy.self_ns < fns.heavy.self_ci_ns[2])
+    assert.equal("spin", fns.heavy.module)
+    -- As many samples as the program had CPU time for.
+    assert.is_true(r.summary.sampled_ns > 1.3e9 and r.summary.sampled_ns < 1.7e9,
+      r.summary.sampled_ns)
+  end)
+
+  it("attaches to a running process and leaves it unharmed", function()
+    local _, err, status = shell([[
+      $SPIN 100 ready & pid=$!
+      until_true test -e ready
+      $MICROSCOPE record -q -o a.usprof --duration 0.5 --pid $pid; rc=$?
+      kill -0 $pid || rc=99
+      kill -9 $pid
+      exit $rc]])
+    assert.same({ "", 0 }, { err, status })
+    local r = report("a.usprof")
+    assert.is_true(r.summary.samples > 20, r.summary.samples .. " samples")
+    assert.is_truthy(by_name(r.functions).heavy)
+  end)
+
+  it("stops and saves on Ctrl-C, and ends what it started", function()
+    local _, _, status = shell([[
+      $MICROSCOPE record -o a.usprof $SPIN 1000 ready & recorder=$!
+      until_true test -e ready
+      sleep 0.3
+      kill -INT $recorder; wait $recorder; rc=$?
+      pgrep -f "$SPIN 1000 ready" > left
+      exit $rc]])
+    -- A background job of a shell without job control ignores SIGINT: the recorder takes it.
+    assert.equal(130, status)
+    assert.equal("", helper.read(folder .. "/left"))
+    assert.is_true(report("a.usprof").summary.samples > 0)
+  end)
+
+  it("killed leaves the program running and no file under the final name", function()
+    local _, _, status = shell([[
+      $MICROSCOPE record -q -o a.usprof $SPIN 1000 ready & recorder=$!
+      until_true test -e ready
+      kill -9 $recorder; wait $recorder
+      pid=$(pgrep -f "$SPIN 1000 ready") && kill -0 $pid && kill -9 $pid]])
+    assert.equal(0, status)
+    assert.is_false(exists("a.usprof"))
+  end)
+
+  it("records threads and children, and leaves children out when asked", function()
+    assert.equal(0, (select(3, shell([[
+      export SPIN
+      $MICROSCOPE record -q -o a.usprof sh -c '"$SPIN" 0.3 & "$SPIN" 0.3; wait' &&
+      $MICROSCOPE record -q -o b.usprof --no-children sh -c '"$SPIN" 0.3; true']]))))
+    assert.is_true(report("a.usprof").summary.processes >= 3)
+    assert.is_truthy(by_name(report("a.usprof").functions).heavy)
+    assert.is_nil(by_name(report("b.usprof").functions).heavy)
+  end)
+
+  it("waits for the delay", function()
+    assert.equal(0, (select(3, shell([[
+      $MICROSCOPE record -q -o a.usprof --delay 0.5 $SPIN 1]]))))
+    local sampled = report("a.usprof").summary.sampled_ns
+    assert.is_true(sampled > 0 and sampled < 0.8e9, sampled)
+  end)
+
+  it("keeps what it was recorded with", function()
+    shell("$MICROSCOPE record -q -F 1999 --stack-bytes 8K --budget 50 $SPIN 0.2")
+    local settings = report("microscope.usprof").summary.settings
+    assert.equal("1999 Hz", settings.rate)
+    assert.equal("8192", settings["stack-bytes"])
+    assert.equal("50 %", settings.budget)
+    assert.equal("dev", settings.preset)
+  end)
+
+  it("serves an unprivileged user's own programs", function()
+    if helper.run("id -u") ~= "0\n" then return pending("needs root, to become another user") end
+    local out, err, status = helper.run(([[
+      d=$(mktemp -d) && cp -r %s/. $d && cp %s $d/spin && chmod -R a+rX $d && chmod 777 $d
+      cd $d && setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \
+        $d/bin/microscope record -q -o a.usprof ./spin 0.5 && bin/microscope report a.usprof; rc=$?
+      rm -rf $d; exit $rc]]):format(helper.quote(helper.stage), helper.quote(SPIN)))
+    assert.same({ "", 0 }, { err, status })
+    assert.matches("heavy %(spin%)", out)
+  end)
+end)
