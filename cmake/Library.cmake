@@ -26,6 +26,8 @@ add_library(mic_library SHARED "${cdef_c}" ${objects})
 set_target_properties(mic_library PROPERTIES OUTPUT_NAME microscope
   LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 target_link_libraries(mic_library PRIVATE ${libraries} mic_flags)
+# What comes from static libraries of others stays inside.
+target_link_options(mic_library PRIVATE -Wl,--exclude-libs,ALL)
 if(NOT MIC_SANITIZE AND NOT MIC_FUZZ)
   target_link_options(mic_library PRIVATE -Wl,--no-undefined)
 endif()

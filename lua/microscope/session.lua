@@ -19,6 +19,7 @@ local options_type = ffi.typeof("struct mic_record_options")
 local event_type = ffi.typeof("struct mic_session_event")
 local numbers_type = ffi.typeof("struct mic_session_numbers")
 local out_type = ffi.typeof("struct mic_session *[1]")
+local status_type = ffi.typeof("int32_t[1]")
 local texts_type = ffi.typeof("const char *[?]")
 local ids_type = ffi.typeof("uint32_t[?]")
 
@@ -121,6 +122,13 @@ function Session:error()
   C.mic_session_error(self.handle, self.err)
   if self.err.code == 0 then return nil end
   return core.error(self.err)
+end
+
+--- End the program it started, if that still runs: its exit status, 128+N for signal N.
+function Session:end_program()
+  local status = status_type()
+  C.mic_session_end_program(self.handle, status)
+  return status[0]
 end
 
 --- End it: a program it started that still runs is ended too.  Safe to call twice.

@@ -129,7 +129,7 @@ local function print_options(o)
   end
 end
 
-local function say(...) io.stderr:write("microscope: ", ...):write("\n") end
+local function say(line) io.stderr:write("microscope: ", line, "\n") end
 
 -- The live line: rewritten in place, cleared before anything else is said.
 local function live_line(n)
@@ -212,8 +212,8 @@ local function record(s, o, args)
   end
   if not args.quiet then say_end(s:numbers(), o, s:error()) end
   if o.pids then return 0 end
-  -- A program that was still running when the recording was stopped is ended with it.
-  return status or (signal and 128 + signal) or 0
+  -- A program that still runs when the recording was stopped is ended with it.
+  return status or s:end_program()
 end
 
 function M.run(args)

@@ -13,6 +13,7 @@ local Object, Array = {}, {}
 --- An object of pairs: M.object { "name", "x", "size", 3 }.
 function M.object(pairs_of) return setmetatable(pairs_of, Object) end
 
+--- An array of a list.
 function M.array(list) return setmetatable(list, Array) end
 
 local SHORT = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }

@@ -121,8 +121,9 @@ function M.fit(text, width)
   return M.head(text, width - 3) .. "..."
 end
 
+--- A text with blanks after it, or before it, up to a width.
 function M.left(text, width) return text .. (" "):rep(width - M.width(text)) end
-
+--- See left.
 function M.right(text, width) return (" "):rep(width - M.width(text)) .. text end
 
 --- How wide lines on stdout may be: $COLUMNS when it is set, else a terminal's width, else nil
