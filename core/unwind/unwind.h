@@ -92,8 +92,8 @@ enum { MIC_FRAMES_MAX = 65536 };
 enum mic_end mic_unwind_sample(struct mic_unwinder *unwinder, const struct mic_space *space,
                                const struct mic_regs *regs, const struct mic_stack_copy *stack,
                                const struct mic_frame **frames, size_t *count);
-/* How much of the last sample's copy was needed, in bytes from its start; SIZE_MAX when that cannot be
- * said: the stack did not end whole. The same bytes alone give the same frames. */
+/* How much of the last sample's copy was needed, in bytes from its start; SIZE_MAX when that cannot
+ * be said: the stack did not end whole.  The same bytes alone give the same frames. */
 size_t mic_unwinder_reach(const struct mic_unwinder *unwinder);
 
 #endif
