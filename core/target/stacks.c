@@ -33,13 +33,31 @@ static uint32_t root_node(struct mic_stacks *stacks, enum mic_end end) {
   return stacks->roots[end] - 1;
 }
 
-static uint32_t child_node(struct mic_stacks *stacks, uint32_t parent,
-                           const struct mic_frame *frame) {
+/* 8,192 entries of 24 bytes stay in a core's second-level cache beside the unwinder's. */
+enum { LINK_BITS = 13 };
+
+static __attribute__((noinline)) uint32_t find_child(struct mic_stacks *stacks, uint32_t parent,
+                                                     const struct mic_frame *frame) {
   uint32_t location = intern_location(stacks, frame);
   bool added;
   uint32_t id = mic_map_intern(&stacks->nodes, parent, location, stacks->node_count, &added);
   if (added) add_node(stacks, parent, location, MIC_END_NONE);
   return id;
+}
+
+static inline uint32_t child_node(struct mic_stacks *stacks, uint32_t parent,
+                                  const struct mic_frame *frame) {
+  /* Odd constants; the product's top bits depend on all of both. */
+  uint64_t hash = (frame->offset ^ parent * 0x9e3779b97f4a7c15ULL) * 0xd6e8feb86659fd93ULL;
+  struct mic_stack_link *link = &stacks->links[hash >> (64 - LINK_BITS)];
+  if (link->child && link->parent == parent && link->offset == frame->offset &&
+      link->module == frame->module && link->kind == frame->kind &&
+      link->evidence == frame->evidence)
+    return link->child - 1;
+  uint32_t child = find_child(stacks, parent, frame);
+  *link = (struct mic_stack_link){frame->offset, parent,      frame->module,
+                                  child + 1,     frame->kind, frame->evidence};
+  return child;
 }
 
 static bool same_frame(const struct mic_stack_step *step, const struct mic_frame *frame) {
@@ -50,6 +68,7 @@ static bool same_frame(const struct mic_stack_step *step, const struct mic_frame
 uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *memory,
                            const struct mic_frame *frames, size_t count, enum mic_end end) {
   uint32_t root = root_node(stacks, end), shared = 0;
+  if (!stacks->links) stacks->links = mic_alloc(sizeof *stacks->links << LINK_BITS);
   if (count > memory->room) {
     memory->room = (uint32_t)count + 32;
     memory->steps = mic_realloc(memory->steps, memory->room * sizeof *memory->steps);
@@ -78,4 +97,6 @@ void mic_stack_memory_free(struct mic_stack_memory *memory) {
 void mic_stacks_free(struct mic_stacks *stacks) {
   mic_map_free(&stacks->locations);
   mic_map_free(&stacks->nodes);
+  free(stacks->links);
+  stacks->links = NULL;
 }

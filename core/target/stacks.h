@@ -26,8 +26,17 @@ struct mic_stack_memory {
   uint32_t root; /* the node of the root they hang from, +1; 0 with none */
 };
 
+/* A frame that was found below a node before: saves the two look-ups of the maps. */
+struct mic_stack_link {
+  uint64_t offset;
+  uint32_t parent, module;
+  uint32_t child; /* node + 1; 0: empty */
+  uint8_t kind, evidence;
+};
+
 struct mic_stacks {
   struct mic_writer *writer;     /* borrowed */
+  struct mic_stack_link *links;  /* by hash of (parent, offset); made at the first stack */
   struct mic_map locations;      /* (module, kind, evidence; offset) -> location */
   struct mic_map nodes;          /* (parent, location) -> node */
   uint32_t roots[MIC_END_COUNT]; /* node + 1 */
