@@ -254,6 +254,7 @@ static const struct program c_programs[] = {
   {"cc-O0", "g++ -O0 stack_cc.cc -o $OUT", NULL, 0, false},
   {"cc-O2", "g++ -O2 stack_cc.cc -o $OUT", NULL, 0, false},
   {"cc-static", "g++ -O2 -static stack_cc.cc -o $OUT", NULL, MIC_END_NO_UNWIND_INFO, true},
+  {"thread-making", "gcc -O2 -pthread stack_thread.c -o $OUT", NULL, MIC_END_NO_UNWIND_INFO, false},
   {"signal", "gcc -O2 stack_signal.c -o $OUT", NULL, 0, false},
   {"signal-frame-pointer", "gcc -O2 -fno-omit-frame-pointer stack_signal.c -o $OUT", NULL, 0,
    false},
