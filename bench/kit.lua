@@ -85,10 +85,13 @@ int f%d(struct s%d *p, int n) {
   return path
 end
 
+-- Of fixtures/bench/deep.c in a second of CPU time.
+local DEEP_ROUNDS = 20000
+
 --- The programs that are recorded, as shell words, by name.  `scale` is about seconds of CPU time.
 function M.workload(name, scale)
   if name == "deep C" then
-    return ("'%s' 40 %g"):format(M.program("fixtures/bench/deep.c"), scale)
+    return ("'%s' 40 %d"):format(M.program("fixtures/bench/deep.c"), scale * DEEP_ROUNDS)
   elseif name == "C++" then
     return ("'%s' %d"):format(M.program("fixtures/bench/words.cc"), math.ceil(scale * 54))
   elseif name == "cc1" then
@@ -97,7 +100,7 @@ function M.workload(name, scale)
   elseif name == "python3" then
     return ("%s '%s/fixtures/bench/objects.py' %d"):format(M.python, M.root, math.ceil(scale * 17))
   elseif name == "busy" then
-    return ("'%s' 1 %g"):format(M.program("fixtures/bench/deep.c"), scale)
+    return ("'%s' 1 %d"):format(M.program("fixtures/bench/deep.c"), scale * DEEP_ROUNDS)
   end
   error("no workload " .. name)
 end

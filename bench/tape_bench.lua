@@ -97,7 +97,7 @@ kit.print("processor alone, on tapes (medians of " .. RUNS .. " processes)", row
 
 -- Few samples, so that what is measured is how long the first stack takes: from no image to
 -- names asked for, all libraries' mappings in it.
-local node = os.execute("command -v node >/dev/null") == 0 and not only
+local node = os.execute("command -v node >/dev/null") == 0 and (not only or only == "node")
 if node then
   local tape = kit.folder .. "/node.tape"
   record(tape, "node -e 0", 7000000)
