@@ -310,14 +310,16 @@ static void run_busy(const struct busy *p) {
     if (whole && judge_agrees(&truth, pcs, count))
       step_through(&tally, &map, pid, p->name, BURST_STEPS);
     else
-      unsure++; /* libunwind has another view: there is nothing to step from */
+      unsure++; /* not whole, or libunwind has another view: nothing to step from */
   }
   judge_end(pid);
   judge_map_free(&map);
   report(&(struct program){.name = p->name}, &tally);
   print_message("%26s %lu of %d moments without an agreed start\n", "", unsure, bursts);
   assert_int_equal(tally.wrong, 0);
-  assert_true(tally.short_typed * 100 <= tally.steps);
+  /* cc1's stacks can be longer than a copy. */
+  uint64_t others = tally.short_typed - tally.ends[MIC_END_COPY_EXHAUSTED];
+  assert_true(others * 100 <= tally.steps);
 }
 
 static void test_busy_programs(void **state) {
@@ -443,16 +445,19 @@ static void compare_with_gdb(const char *name, struct judge_map *map, pid_t pid)
   size_t count, wrong = 0;
   judge_map_read(map, pid);
   judge_sample_take(&sample, pid);
-  mic_unwind_sample(unwinder, &map->space, &sample.regs, &sample.stack, &frames, &count);
+  enum mic_end end =
+    mic_unwind_sample(unwinder, &map->space, &sample.regs, &sample.stack, &frames, &count);
+  bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
   judge_pcs(frames, count, pcs);
   ptrace(PTRACE_DETACH, pid, NULL, (long)SIGSTOP);
   size_t gdb_count = ask_gdb(pid, theirs, JUDGE_DEPTH_MAX);
   for (size_t i = 1; i < count && i <= gdb_count; i++)
     wrong += theirs[i - 1] && theirs[i - 1] != pcs[i];
-  print_message("%-24s %zu frames, gdb %zu, %zu differ\n", name, count, gdb_count + 1, wrong);
+  print_message("%-24s %zu frames, end %d, gdb %zu, %zu differ\n", name, count, end, gdb_count + 1,
+                wrong);
   assert_int_equal(wrong, 0);
   /* gdb stops at main; what called it is the C library and _start. */
-  assert_true(gdb_count + 1 <= count && gdb_count + 1 >= count - 3);
+  if (whole) assert_true(gdb_count + 1 <= count && gdb_count + 1 >= count - 3);
   kill(pid, SIGKILL);
   waitpid(pid, NULL, __WALL);
 }
