@@ -65,9 +65,9 @@ static void a_library_against_its_judge(void **state) {
 static char *repeat(const char *before, const char *each, size_t times, const char *after) {
   size_t size = strlen(each);
   char *name = mic_alloc(strlen(before) + size * times + strlen(after) + 1);
-  strcpy(name, before);
+  memcpy(name, before, strlen(before));
   for (size_t i = 0; i < times; i++) memcpy(name + strlen(before) + i * size, each, size);
-  strcpy(name + strlen(before) + size * times, after);
+  memcpy(name + strlen(before) + size * times, after, strlen(after));
   return name;
 }
 

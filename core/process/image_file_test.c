@@ -390,7 +390,7 @@ static void opens_through_an_overlay(void **state) {
 
 static int setup(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/mic-image-XXXXXX");
+  snprintf(folder, sizeof folder, "/tmp/mic-image-XXXXXX");
   if (!mkdtemp(folder)) return 1;
   return chmod(folder, 0755);
 }
