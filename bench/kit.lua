@@ -27,7 +27,9 @@ function M.run(script, ...)
   pipe:close()
   os.remove(path)
   local text, status = out:match("^(.*) (%d+)\n$")
-  if status ~= "0" then error("status " .. tostring(status) .. " of:\n" .. script .. "\n" .. text, 2) end
+  if status ~= "0" then
+    error(("status %s of:\n%s\n%s"):format(status, script, text), 2)
+  end
   return text
 end
 
@@ -73,7 +75,7 @@ int f%d(struct s%d *p, int n) {
     for (struct s%d *q = p; q; q = q->next) {
       if (q->a[i %% %d] > sum) sum += q->a[(i * %d) %% %d] * n;
       else if (q->b & %d) sum ^= other(sum, q->a[0]);
-      else switch (sum & 7) { case 1: sum += 3; break; case 2: sum <<= 1; break; default: sum -= i; }
+      else switch (sum & 7) { case 1: sum += 3; break; case 2: sum <<= 1; break; default: sum--; }
     }
     if (sum %% %d == 0) return sum / (n + 1);
   }

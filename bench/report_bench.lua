@@ -15,8 +15,8 @@ assert(capture.generate { path = path, samples = 1000000, stacks = 100000 })
 local rows = { { "command", "wall s (least-most)", "goal", "CPU s", "peak MiB", "goal" } }
 for _, options in ipairs { "", "--tree", "--lines", "--format json" } do
   local wall, cpu, rss = {}, {}, {}
-  local command = kit.costed(kit.folder .. "/report.cost", ("'%s' report %s '%s'"):format(kit.microscope,
-    options, path)) .. " >/dev/null"
+  local report = ("'%s' report %s '%s'"):format(kit.microscope, options, path)
+  local command = kit.costed(kit.folder .. "/report.cost", report) .. " >/dev/null"
   kit.run(command)
   for i = 1, RUNS do
     kit.run(command)

@@ -77,8 +77,8 @@ local function measure(tape, passes)
 end
 
 local only = os.getenv("MIC_BENCH_ONLY")
-local rows = { { "program", "samples", "frames", "stack bytes", "cold samples/s (least-most)", "goal",
-  "warm samples/s (least-most)", "goal", "ns/frame" } }
+local rows = { { "program", "samples", "frames", "stack bytes", "cold samples/s (least-most)",
+  "goal", "warm samples/s (least-most)", "goal", "ns/frame" } }
 local function thousands(list)
   local middle, least, most = kit.median(list)
   return ("%s (%s-%s)"):format(kit.count(middle), kit.count(least), kit.count(most))
