@@ -40,8 +40,8 @@ local function measure_line(profile, say)
   local rate = profile.summary.settings.rate
   local period = source.unit == "ns" and text.time(source.period)
     or text.count(source.period) .. " " .. source.unit
-  local how = rate and "at " .. text.escape(rate) or "one each " .. period
-  say("%s of %s %s: %s%s", text.plural(tree.samples, "sample"), text.escape(source.name), how,
+  local how = rate and text.escape(rate) or "one each " .. period
+  say("%s of %s, %s: %s%s", text.plural(tree.samples, "sample"), text.escape(source.name), how,
     amount(profile, tree.weight), source.unit == "ns" and " of CPU time" or "")
 end
 
@@ -109,10 +109,15 @@ local function end_lines(profile, say)
   end
 end
 
+-- Most programs and libraries come without lines; that is said where lines are asked for.
+local function is_of_lines(problem) return problem.text:match(": no debug information$") ~= nil end
+
 local function problem_lines(profile, say)
   for _, problem in ipairs(profile.summary.problems) do
-    say("problem: %s%s", text.escape(problem.text),
-      problem.count > 1 and (" (%s times)"):format(text.count(problem.count)) or "")
+    if profile.lines or not is_of_lines(problem) then
+      say("problem: %s%s", text.escape(problem.text),
+        problem.count > 1 and (" (%s times)"):format(text.count(problem.count)) or "")
+    end
   end
   local why = profile.source and profile_query.too_short(profile)
   if why then say("too short to judge: %s", why) end
