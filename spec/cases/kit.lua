@@ -38,6 +38,17 @@ function M.builds(...)
   end
 end
 
+--- Run a shell script in a new Run's folder, where it leaves x.usprof.  The script has $microscope
+-- and $programs (the folder of M.build); it and what it started end after LIMIT_S.
+function M.script(text)
+  local folder = helper.folder()
+  local run = M.open(folder .. "/x.usprof", folder)
+  helper.write(folder .. "/script", ("microscope=%s\nprograms=%s\n%s\n"):format(M.microscope,
+    helper.quote(M.folder), text))
+  run.out, run.err, run.status = helper.run(M.limited .. "sh script", folder)
+  return run
+end
+
 --- Whether the shell finds a program.
 function M.has(name)
   local _, _, status = helper.run("command -v " .. name)
@@ -182,31 +193,21 @@ end
 --- Record a program of the folder: command is its name and arguments, options are microscope's.
 -- The Run has out, err and status of the whole; the capture must be there unless allowed not to.
 function M.record(command, options)
-  local folder = helper.folder()
-  local run = M.open(folder .. "/x.usprof", folder)
-  run.out, run.err, run.status = helper.run(("%s %s record -F 1999 %s -o %s -- %s/%s"):format(
-    M.limited, M.microscope, options or "", helper.quote(run.path), helper.quote(M.folder),
-    command))
-  return run
+  return M.script(("$microscope record -F 1999 %s -o x.usprof -- $programs/%s"):format(
+    options or "", command))
 end
 
 --- Attach to a program of the folder that prints a line when it is ready, with --duration, and end
--- it.  `before` and `after` are shell commands around the recording, run in the Run's folder; $pid
--- is the program's.
-function M.attach(command, options, before, after)
-  local folder = helper.folder()
-  local run = M.open(folder .. "/x.usprof", folder)
-  run.out, run.err, run.status = helper.run(([[
+-- it.  `before` is what the shell does before.
+function M.attach(command, options, before)
+  return M.script(([[
     mkfifo ready
-    %s > ready & pid=$!
+    $programs/%s > ready & pid=$!
     read -r line < ready
     %s
-    %s %s record -F 1999 --duration 0.3 %s -o x.usprof -p $pid; status=$?
-    %s
+    $microscope record -F 1999 --duration 0.3 %s -o x.usprof -p $pid; status=$?
     kill -9 $pid
-    (exit $status)]]):format(command:match("^/") and command or M.folder .. "/" .. command,
-    before or "", M.limited, M.microscope, options or "", after or ""), folder)
-  return run
+    exit $status]]):format(command, before or "", options or ""))
 end
 
 --- Remove what a Run left.

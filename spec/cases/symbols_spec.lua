@@ -61,7 +61,7 @@ describe("a name", function()
 
   for _, library in ipairs { "liblow.so", "libhigh.so", "liblld.so" } do
     it("is right in " .. library .. ", wherever its segments say they lie", function()
-      recorded(("uses_library %s/%s burn_in_library"):format(kit.folder, library), nil,
+      recorded(("uses_library $programs/%s burn_in_library"):format(library), nil,
         function(run)
           run:assert_chain { "main", "burn_in_library", "library_leaf" }
           assert.equal(run:with("library_leaf"), run:count(function(_, modules)
@@ -121,7 +121,7 @@ describe("a name", function()
 
   it("tells a base's constructor inlined in a derived one's", function()
     -- Under -g1 an inlined function's name comes without its class.
-    recorded(("uses_library %s/libconstructor.so construct"):format(kit.folder), nil,
+    recorded("uses_library $programs/libconstructor.so construct", nil,
       function(run)
         run:assert_chain({ "main", "construct", "Derived::Derived()", "Base" }, 20)
         assert.equal(run:with("Base"), run:with("Derived::Derived()"))
@@ -164,8 +164,7 @@ describe("a name", function()
   end
 
   it("at an address that two libraries had is each one's own, half and half", function()
-    local folder = kit.folder
-    recorded(("reuse %s/libalpha.so %s/libbravo.so"):format(folder, folder), nil, function(run)
+    recorded("reuse $programs/libalpha.so $programs/libbravo.so", nil, function(run)
       local address = run.out:match("alpha (0x%x+)")
       -- The loader maps the second where the first was; the case is about that.
       assert.equal(address, run.out:match("bravo (0x%x+)"))
@@ -174,6 +173,19 @@ describe("a name", function()
       assert.equal(run:with("library_leaf"), alpha + bravo)
       assert.is_true(alpha + bravo >= 200)
       kit.assert_share(0.5, alpha, alpha + bravo, "alpha")
+    end)
+  end)
+end)
+
+describe("a module without debug information", function()
+  setup(kit.builds("chain"))
+
+  it("is told of where lines are asked for", function()
+    recorded("chain 100", nil, function(run)
+      local path = helper.quote(run.path)
+      assert.is_nil(helper.microscope("report " .. path):find("no debug information", 1, true))
+      assert.is_not_nil(helper.microscope("report --lines " .. path)
+        :find("problem: chain: no debug information", 1, true))
     end)
   end)
 end)

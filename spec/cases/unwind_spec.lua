@@ -3,9 +3,9 @@
 local kit = require("spec.cases.kit")
 
 local PROGRAMS = {
-  "vfork", "noreturn", "plt_lazy", "plt_now", "plt_noplt", "plt_ibt", "chain_frame_pointers", "chain_leaf_without",
-  "chain_debug_frame", "chain_no_information", "altstack", "coroutine", "switched", "deep", "vdso",
-  "vdso_static_pie", "vsyscall", "leader", "anonymous",
+  "vfork", "noreturn", "plt_lazy", "plt_now", "plt_noplt", "plt_ibt", "chain_frame_pointers",
+  "chain_leaf_without", "chain_debug_frame", "chain_no_information", "altstack", "coroutine",
+  "switched", "deep", "vdso", "vdso_static_pie", "vsyscall", "leader", "anonymous",
 }
 
 -- Record a program and look at it.
