@@ -107,6 +107,7 @@ int mic_target_adopt(struct mic_target *target, uint32_t pid, struct mic_error *
 }
 
 void mic_target_lost(struct mic_target *target) {
+  target->lost = true;
   if (target->options.elsewhere) return;
   for (size_t i = 0; i < target->processes.count; i++) {
     struct mic_process *process = target->processes.at[i];

@@ -222,6 +222,17 @@ void mic_target_name(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
   mic_target_rename(target, thread, time_ns, name);
 }
 
+/* A program that runs with other rights than its caller's, or that its caller may not read, takes
+ * the events off as it starts (fs/exec.c, begin_new_exec: perf_event_exit_task): records end after
+ * the exec's name, before the first mapping. */
+static void note_withdrawn(struct mic_target *target, struct mic_process *process) {
+  if (!process->exec_ns || target->lost) return;
+  mic_target_problem(target,
+                     "the records of a process end at its exec: the kernel shows set-user-ID, "
+                     "set-group-ID and unreadable programs to no one without privilege",
+                     1);
+}
+
 void mic_target_exit(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid) {
   uint32_t id = mic_map_get(&target->by_tid, tid, 0);
   if (id == MIC_NONE) return;
@@ -229,7 +240,9 @@ void mic_target_exit(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
   struct mic_process *process = target->processes.at[thread->process];
   if (process->pid != pid) return;
   end_thread(target, time_ns, thread);
-  if (process->live_threads == 0) end_process(target, time_ns, process);
+  if (process->live_threads > 0) return;
+  note_withdrawn(target, process);
+  end_process(target, time_ns, process);
 }
 
 void mic_target_map_into(struct mic_target *target, struct mic_process *process,

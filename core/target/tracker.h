@@ -51,6 +51,7 @@ struct mic_target {
   struct mic_map problems; /* text -> index */
   MIC_VEC(struct mic_problems_row) problem_rows;
   uint64_t generation; /* the newest of any process's maps */
+  bool lost;           /* records other than samples were lost */
   uint64_t samples, frames, stack_bytes;
   mic_mappings ended; /* scratch */
 };
