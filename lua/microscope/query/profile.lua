@@ -31,6 +31,7 @@ function M.of(cap, options)
   local costs = costs_query.flat(tree, keys)
   return {
     summary = summary_query.of(cap),
+    lines = options.lines or false,
     source = source,
     keys = keys,
     tree = tree,
