@@ -67,5 +67,5 @@ for _, ratio in ipairs { 0.1, 0.37, 0.5, 1, 1.01, 2, 3.3 } do
 end
 os.remove(capture)
 os.remove(capture .. ".old")
-kit.print(("how often the 95 %% interval holds the truth, %d Hz; spread: the shares' errors, 1 being "
-  .. "those of independent looks"):format(RATE), rows)
+-- Spread 1: errors as large as those of independent looks.
+kit.print(("how often the 95 %% interval holds the truth, %d Hz"):format(RATE), rows)
