@@ -369,6 +369,59 @@ bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uin
   return sets_frame_pointer(elf, start) && is_same_function(elf, start, pc);
 }
 
+/* What stands in ModRM.reg is part of the opcode (SDM volume 2, appendix A.4). */
+static bool extends_opcode(const struct mic_insn *i) {
+  uint8_t o = i->opcode;
+  if (i->vector) return false;
+  if (i->map == MIC_MAP_0F)
+    return o == 0x0d || (o >= 0x18 && o <= 0x1f) || o == 0xae || o == 0xba || o == 0xc7;
+  return i->map == MIC_MAP_ONE &&
+         ((o >= 0x80 && o <= 0x83) || o == 0x8f || o == 0xc0 || o == 0xc1 || o == 0xc6 ||
+          o == 0xc7 || (o >= 0xd0 && o <= 0xd3) || (o >= 0xd8 && o <= 0xdf) || o == 0xf6 ||
+          o == 0xf7 || o == 0xfe || o == 0xff);
+}
+
+/* The registers, by hardware's numbers, that an instruction names other than in an address. */
+static uint32_t registers_named(const struct mic_insn *i) {
+  uint32_t mask = 0;
+  bool in_opcode = (i->map == MIC_MAP_ONE && (i->opcode & 0xf8) == 0x90) ||
+                   (i->map == MIC_MAP_ONE && (i->opcode & 0xf0) == 0xb0) ||
+                   (i->map == MIC_MAP_0F && (i->opcode & 0xf8) == 0xc8);
+  if (in_opcode) mask |= 1U << ((i->opcode & 7) | (i->rex & 1) << 3);
+  if (!i->has_modrm) return mask;
+  if (!extends_opcode(i)) mask |= 1U << (i->reg & 15);
+  if (i->mod == 3) mask |= 1U << (i->rm & 15);
+  return mask;
+}
+
+/* It pushes, pops or calls. */
+static bool moves_stack(const struct mic_insn *i) {
+  uint8_t o = i->opcode, extension = i->reg & 7;
+  if (i->map == MIC_MAP_0F) return o == 0xa0 || o == 0xa1 || o == 0xa8 || o == 0xa9;
+  if (i->map != MIC_MAP_ONE) return false;
+  return (o & 0xf0) == 0x50 || o == 0x68 || o == 0x6a || o == 0x8f || o == 0x9c || o == 0x9d ||
+         o == 0xc8 || o == 0xc9 || o == 0xe8 ||
+         (o == 0xff && (extension == 2 || extension == 3 || extension == 6));
+}
+
+bool mic_code_is_leaf(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc, uint32_t *named) {
+  uint32_t mask = 0;
+  *named = 0;
+  if (pc < vaddr || pc - vaddr > FUNCTION_MAX_BYTES) return false;
+  while (vaddr < pc) {
+    size_t left;
+    struct mic_insn i;
+    const uint8_t *b = mic_elf_at(elf, vaddr, &left);
+    if (!b || !mic_insn_decode(b, left, &i) || moves_stack(&i) || !runs_on(&i)) return false;
+    if (i.map == MIC_MAP_0F && i.opcode == 0x0b) return false; /* ud2 */
+    mask |= registers_named(&i);
+    vaddr += i.length;
+  }
+  for (uint32_t hardware = 0; hardware < 16; hardware++)
+    if (mask >> hardware & 1) *named |= 1U << dwarf_of[hardware];
+  return vaddr == pc && !(mask >> HW_RSP & 1) && !mic_elf_damaged(elf);
+}
+
 bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool within) {
   static const uint8_t wide[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   static const uint8_t narrow[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};

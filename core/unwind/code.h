@@ -53,6 +53,10 @@ bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *
 /* The function at vaddr sets up a frame pointer and, as far as its instructions show, is the one
  * that pc is in; or vaddr is a stub that jumps on to a function unknown. */
 bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc);
+/* The instructions from vaddr run on to pc and leave the stack as the call made it, so that the
+ * return address is on top of it.  *named are the registers (DWARF's numbers) that one of them may
+ * have written. */
+bool mic_code_is_leaf(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc, uint32_t *named);
 /* vaddr begins the trampoline that returns from signals (mov $15,%rax; syscall), or with `within`
  * is also its system call's address or the one past it. */
 bool mic_code_is_sigreturn(const struct mic_elf *elf, uint64_t vaddr, bool within);

@@ -218,6 +218,23 @@ static enum mic_end step_top(struct mic_walk *w, uint64_t pushed, bool pushed_rb
   return MIC_END_NONE;
 }
 
+/* A leaf without a frame: the return address on top of the stack follows a call of code that runs
+ * on to here and never moves the stack pointer. */
+static bool step_leaf(struct mic_walk *w, const struct mic_step *s,
+                      const struct mic_reader *reader) {
+  uint64_t rip, target;
+  uint32_t named;
+  if (!reader->read(reader, w->regs.r[MIC_REG_RSP], &rip)) return false;
+  const struct mic_code *code = w->space->find(w->space->data, rip - 1);
+  if (!code || code->kind != MIC_CODE_IMAGE || code->table != s->table || code->bias != s->bias)
+    return false;
+  const struct mic_elf *elf = mic_table_elf(s->table);
+  if (!mic_code_follows_call(elf, rip - s->bias, &target) || !target) return false;
+  if (!mic_code_is_leaf(elf, target, s->address - s->bias, &named)) return false;
+  w->regs.known &= ~(named & ~(1U << MIC_REG_RSP));
+  return step_top(w, 0, false, reader) == MIC_END_NONE;
+}
+
 static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
                          const struct mic_reader *reader) {
   const struct mic_elf *elf = mic_table_elf(s->table);
@@ -229,7 +246,7 @@ static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
     return step_top(w, pushed, pushed_rbp, reader) == MIC_END_NONE;
   struct caller c = new_caller(w, UINT32_MAX);
   struct mic_code_at at = {s->table, rip, 0, false};
-  if (!mic_code_run_to_return(&at, &c.regs, reader)) return false;
+  if (!mic_code_run_to_return(&at, &c.regs, reader)) return step_leaf(w, s, reader);
   c.regs.known &= MIC_PRESERVED | 1U << MIC_REG_RIP;
   c.evidence = MIC_EVIDENCE_CODE;
   if (c.regs.r[MIC_REG_RSP] <= w->regs.r[MIC_REG_RSP]) return false;

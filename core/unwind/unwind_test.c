@@ -399,6 +399,73 @@ static void test_frame_pointer_prologue(void **state) {
   tear_down(&w);
 }
 
+/* A leaf at +0x20 without a frame, called at +0x60: mov $0,%eax; add $1,%rax; cmp $9,%rax; jne
+ * back; ret. */
+static void test_leaf(void **state) {
+  (void)state;
+  struct world w;
+  uint8_t code[0x80];
+  memset(code, 0x90, sizeof code);
+  code[0] = 0xc3; /* not the entry */
+  memcpy(code + 0x20, "\xb8\x00\x00\x00\x00\x48\x83\xc0\x01\x48\x83\xf8\x09\x75\xf6\xc3", 16);
+  memcpy(code + 0x60, "\xe8\xbb\xff\xff\xff", 5); /* call +0x20 */
+  code[0x6f] = 0xc3;
+  set_up(&w, (const char *)code, sizeof code, NO_CFI);
+  w.words[0] = CODE + 0x65;
+  for (int pc = 0x20; pc < 0x2f; pc += pc == 0x20 ? 5 : 4) {
+    w.regs.r[MIC_REG_RIP] = CODE + (uint64_t)pc;
+    w.regs.r[MIC_REG_RBP] = 0;
+    unwind(&w);
+    assert_true(w.count >= 2);
+    assert_int_equal(w.frames[1].address, CODE + 0x64);
+    assert_int_equal(w.frames[1].evidence, MIC_EVIDENCE_CODE);
+  }
+  /* What may follow a return is not known to run with the same stack. */
+  w.regs.r[MIC_REG_RIP] = CODE + 0x34;
+  assert_int_equal(unwind(&w), MIC_END_NO_UNWIND_INFO);
+  assert_int_equal(w.count, 1);
+  /* In the middle of an instruction. */
+  w.regs.r[MIC_REG_RIP] = CODE + 0x22;
+  assert_int_equal(unwind(&w), MIC_END_NO_UNWIND_INFO);
+  tear_down(&w);
+}
+
+/* The same with an instruction that moves the stack pointer, or makes rbp unknown. */
+static void test_leaf_with_more(void **state) {
+  (void)state;
+  static const struct {
+    const char *bytes;
+    size_t size, frames;
+  } cases[] = {
+    {"\x50", 1, 1},                 /* push %rax */
+    {"\x41\x54", 2, 1},             /* push %r12 */
+    {"\x48\x83\xec\x08", 4, 1},     /* sub $8,%rsp */
+    {"\x48\x8d\x64\x24\xf8", 5, 1}, /* lea -8(%rsp),%rsp */
+    {"\xff\xd0", 2, 1},             /* call *%rax */
+    {"\xff\x30", 2, 1},             /* push (%rax) */
+    {"\x48\x89\x44\x24\xf8", 5, 2}, /* mov %rax,-8(%rsp) */
+    {"\x48\x83\xe0\x01", 4, 2},     /* and $1,%rax: /4 is no register */
+    {"\x0f\x05", 2, 2},             /* syscall */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct world w;
+    uint8_t code[0x80];
+    memset(code, 0x90, sizeof code);
+    code[0] = 0xc3; /* not the entry */
+    memcpy(code + 0x20, cases[i].bytes, cases[i].size);
+    memcpy(code + 0x40, "\xeb\xfe", 2);             /* a jump to itself: no way on to a return */
+    memcpy(code + 0x60, "\xe8\xbb\xff\xff\xff", 5); /* call +0x20 */
+    code[0x6f] = 0xc3;
+    set_up(&w, (const char *)code, sizeof code, NO_CFI);
+    w.regs.r[MIC_REG_RIP] = CODE + 0x40;
+    w.regs.r[MIC_REG_RBP] = 0;
+    w.words[0] = CODE + 0x65;
+    unwind(&w);
+    assert_int_equal(w.count, cases[i].frames);
+    tear_down(&w);
+  }
+}
+
 static void test_depth_limit(void **state) {
   (void)state;
   struct world w;
@@ -483,6 +550,8 @@ int main(void) {
     cmocka_unit_test(test_entry),
     cmocka_unit_test(test_frame_pointers),
     cmocka_unit_test(test_frame_pointer_prologue),
+    cmocka_unit_test(test_leaf),
+    cmocka_unit_test(test_leaf_with_more),
     cmocka_unit_test(test_depth_limit),
     cmocka_unit_test(test_lying_header),
     cmocka_unit_test(test_damaged_section),
