@@ -1,4 +1,6 @@
 /* budget_test.c - the budget's duty, and the queue's bound. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,12 +94,40 @@ static void the_queue_keeps_room_for_other_records(void **state) {
   mic_queue_free(queue);
 }
 
+static void *pop_one(void *queue) { return mic_queue_pop(queue); }
+
+/* All chunks wait for a watermark that only a further chunk can bring. */
+static void a_starved_processor_gets_past_the_bound(void **state) {
+  (void)state;
+  enum { BOUND = 8 };
+  struct mic_queue *queue = mic_queue_new(BOUND * MIC_CHUNK_BYTES);
+  struct mic_chunk *held[BOUND], *more;
+  for (int i = 0; i < BOUND; i++) {
+    mic_queue_push(queue, mic_queue_take(queue, false));
+    held[i] = mic_queue_pop(queue);
+  }
+  assert_null(mic_queue_take(queue, false)); /* it is busy: it may yet release one */
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, pop_one, queue), 0);
+  while (!(more = mic_queue_take(queue, true))) sched_yield();
+  mic_queue_push(queue, more);
+  void *popped;
+  assert_int_equal(pthread_join(thread, &popped), 0);
+  assert_ptr_equal(popped, more);
+  assert_null(mic_queue_take(queue, false));
+  mic_queue_release(queue, more);
+  for (int i = 0; i < BOUND; i++) mic_queue_release(queue, held[i]);
+  assert_int_equal(mic_queue_used(queue), 0);
+  mic_queue_free(queue);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_bound_is_full_duty),
     cmocka_unit_test(cost_settles_under_the_share),
     cmocka_unit_test(the_same_observations_give_the_same_duty),
     cmocka_unit_test(the_queue_keeps_room_for_other_records),
+    cmocka_unit_test(a_starved_processor_gets_past_the_bound),
   };
   return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ struct mic_queue {
   size_t bound;             /* chunks */
   atomic_size_t used, peak; /* chunks; written under the lock */
   bool closed;
+  bool starved; /* the processor waits for a chunk */
 };
 
 struct mic_queue *mic_queue_new(size_t bound_bytes) {
@@ -48,7 +49,10 @@ struct mic_chunk *mic_queue_take(struct mic_queue *queue, bool for_samples) {
   struct mic_chunk *chunk = NULL;
   pthread_mutex_lock(&queue->lock);
   size_t used = atomic_load(&queue->used);
-  bool may = used < queue->bound - (for_samples ? queue->bound / 8 : 0);
+  /* A processor that waits and still holds chunks lacks the watermark that would free them, and
+   * that comes only when more is copied: then the bound gives way, or neither would go on. */
+  bool stuck = queue->starved && !queue->first;
+  bool may = stuck || used < queue->bound - (for_samples ? queue->bound / 8 : 0);
   if (may) {
     chunk = queue->free;
     if (chunk) queue->free = chunk->next;
@@ -82,7 +86,9 @@ void mic_queue_close(struct mic_queue *queue) {
 
 struct mic_chunk *mic_queue_pop(struct mic_queue *queue) {
   pthread_mutex_lock(&queue->lock);
+  queue->starved = true;
   while (!queue->first && !queue->closed) pthread_cond_wait(&queue->filled, &queue->lock);
+  queue->starved = false;
   struct mic_chunk *chunk = queue->first;
   if (chunk) {
     queue->first = chunk->next;

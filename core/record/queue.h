@@ -1,9 +1,10 @@
 /*
  * queue.h - the bounded queue between collector and processor.
  *
- * Chunks of whole perf records, from a pool that never holds more than the bound. The last
- * eighth is kept for records other than samples: the collector stops sampling when the rest is
- * used.
+ * Chunks of whole perf records, from a pool that holds no more than the bound. The last eighth is
+ * kept for records other than samples: the collector stops sampling when the rest is used. Only a
+ * processor that cannot go on without more gets past the bound: the records it holds wait for a
+ * ring that has not been copied yet, as with many CPUs.
  *
  * Owns:    the queue owns every chunk; a chunk belongs to who took it until it is given on.
  * Threads: one collector (take, push, close), one processor (pop, release); the counts are for all.
