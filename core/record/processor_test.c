@@ -11,9 +11,12 @@
 #include <cmocka.h>
 
 #include <linux/perf_event.h>
+#include <zstd.h>
 
 #include "capture/reader.h"
 #include "record/processor.h"
+#include "record/tape.h"
+#include "record/tape_format.h"
 
 enum { PID = 4000, START = 1000 };
 
@@ -254,12 +257,62 @@ static void any_bytes_leave_a_valid_capture(void **state) {
   mic_capture_close(finish(&w, START + 10000));
 }
 
+static void put_item(FILE *file, uint32_t kind, const void *bytes, size_t size) {
+  struct mic_tape_item item = {.kind = kind, .size = size};
+  static const uint8_t zeros[8];
+  assert_int_equal(fwrite(&item, sizeof item, 1, file), 1);
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
+  assert_int_equal(fwrite(zeros, 1, -size & 7, file), -size & 7);
+}
+
+static void pack(const char *path, const void *bytes, size_t size) {
+  size_t room = ZSTD_compressBound(size);
+  void *packed = malloc(room);
+  size_t got = ZSTD_compress(packed, room, bytes, size, 1);
+  assert_false(ZSTD_isError(got));
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(packed, 1, got, file), got);
+  assert_int_equal(fclose(file), 0);
+  free(packed);
+}
+
+/* Chunks that no watermark ever lets go of are refused, not kept until memory ends. */
+static void a_tape_without_watermarks_is_malformed(void **state) {
+  (void)state;
+  struct world w;
+  begin(&w);
+  struct mic_tape_head head = {.version = MIC_TAPE_VERSION, .pid = PID, .layout = layout};
+  uint64_t watermark_ns = 0, stop_ns = START;
+  put64(&w, watermark_ns);
+  put_name(&w, PID, START + 1, "name\0\0\0");
+  char *bytes, tape[64];
+  size_t size;
+  FILE *file = open_memstream(&bytes, &size);
+  put_item(file, MIC_TAPE_HEAD, &head, sizeof head);
+  for (int i = 0; i < 5000; i++) put_item(file, MIC_TAPE_CHUNK, w.chunk->bytes, w.chunk->used);
+  put_item(file, MIC_TAPE_END, &stop_ns, sizeof stop_ns);
+  fclose(file);
+  snprintf(tape, sizeof tape, "/tmp/processor-test-%d.tape", (int)getpid());
+  pack(tape, bytes, size);
+  struct mic_replay_options options = {.size = sizeof options, .passes = 1, .tape = tape};
+  struct mic_replay_result result;
+  struct mic_error err = {0};
+  assert_int_equal(mic_tape_replay(&options, &result, &err), MIC_EFORMAT);
+  assert_non_null(strstr(err.msg, tape));
+  unlink(tape);
+  free(bytes);
+  w.chunk->used = 0;
+  mic_capture_close(finish(&w, START));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_are_put_in_order_of_time),
     cmocka_unit_test(losses_and_throttling_are_rows),
     cmocka_unit_test(malformed_records_are_counted),
     cmocka_unit_test(any_bytes_leave_a_valid_capture),
+    cmocka_unit_test(a_tape_without_watermarks_is_malformed),
   };
   return cmocka_run_group_tests_name("processor", tests, NULL, NULL);
 }

@@ -46,6 +46,9 @@ struct replay {
 /* Unpacked tapes are kept in memory; one that claims more than this is not one of ours. */
 #define TAPE_MAX (8ULL << 30)
 
+/* Of chunks that wait for their watermark; many times what a recording's queue holds. */
+#define WAITING_MAX (1ULL << 30)
+
 static int unpack(struct replay *r, FILE *file, struct mic_error *err) {
   ZSTD_DStream *stream = ZSTD_createDStream();
   size_t in_room = ZSTD_DStreamInSize(), room = 0, left = 1;
@@ -180,11 +183,13 @@ static int open_image(void *data, const struct mic_target_map *map, const char *
   return fd;
 }
 
-/* One chunk's records; of a later pass only its samples. */
-static void feed(struct replay *r, size_t offset, bool samples_only) {
+/* One chunk's records; of a later pass only its samples. False when none is left: a recording
+ * holds far fewer at a time, so the tape's watermarks are wrong. */
+static bool feed(struct replay *r, size_t offset, bool samples_only) {
   struct mic_tape_item item;
   memcpy(&item, r->bytes + offset - sizeof item, sizeof item);
   struct mic_chunk *chunk = mic_queue_take(r->queue, false);
+  if (!chunk) return false;
   memcpy(&chunk->watermark_ns, r->bytes + offset, 8);
   size_t size = item.size - 8;
   const uint8_t *from = r->bytes + offset + 8;
@@ -205,10 +210,12 @@ static void feed(struct replay *r, size_t offset, bool samples_only) {
   uint64_t before_ns = mic_clock_thread_cpu_ns();
   mic_processor_feed(r->processor, chunk);
   r->spent_ns += mic_clock_thread_cpu_ns() - before_ns;
+  return true;
 }
 
-static void run(struct replay *r) {
-  for (size_t i = 0; i < r->chunks.count; i++) feed(r, r->chunks.at[i], false);
+static int run(struct replay *r, struct mic_error *err) {
+  for (size_t i = 0; i < r->chunks.count; i++)
+    if (!feed(r, r->chunks.at[i], false)) return malformed(r, r->chunks.at[i], err);
   uint64_t before_ns = mic_clock_thread_cpu_ns();
   if (r->options.passes > 1) mic_processor_finish(r->processor, r->stop_ns);
   r->spent_ns += mic_clock_thread_cpu_ns() - before_ns;
@@ -220,11 +227,13 @@ static void run(struct replay *r) {
   r->result.stack_bytes = counts.stack_bytes;
   r->spent_ns = 0;
   for (uint32_t pass = 1; pass < r->options.passes; pass++)
-    for (size_t i = 0; i < r->chunks.count; i++) feed(r, r->chunks.at[i], true);
+    for (size_t i = 0; i < r->chunks.count; i++)
+      if (!feed(r, r->chunks.at[i], true)) return malformed(r, r->chunks.at[i], err);
   r->result.warm_cpu_ns = r->spent_ns;
   mic_target_count(r->target, &counts);
   r->result.warm_samples = counts.samples - r->result.samples;
   mic_processor_finish(r->processor, r->stop_ns);
+  return MIC_OK;
 }
 
 static int make(struct replay *r, struct mic_error *err) {
@@ -248,7 +257,7 @@ static int make(struct replay *r, struct mic_error *err) {
   };
   r->target = mic_target_new(&target);
   mic_target_launch(r->target, r->head.pid);
-  r->queue = mic_queue_new(64 << 20);
+  r->queue = mic_queue_new(WAITING_MAX);
   struct mic_processor_options processor = {
     .queue = r->queue,
     .layout = &r->head.layout,
@@ -304,10 +313,8 @@ MIC_EXPORT int mic_tape_replay(const struct mic_replay_options *options,
   fclose(file);
   if (rc == MIC_OK) rc = index_tape(&r, err);
   if (rc == MIC_OK) rc = make(&r, err);
-  if (rc == MIC_OK) {
-    run(&r);
-    rc = finish(&r, err);
-  }
+  if (rc == MIC_OK) rc = run(&r, err);
+  if (rc == MIC_OK) rc = finish(&r, err);
   *out = r.result;
   release(&r);
   return rc;
