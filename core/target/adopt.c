@@ -29,8 +29,9 @@ static void add_row(struct mic_pending_read *read, uint32_t pid, const struct mi
   *mic_vec_push(&read->maps) = map;
 }
 
-int mic_target_read_maps(struct mic_target *target, struct mic_process *process,
-                         struct mic_pending_read *read, struct mic_error *err) {
+/* Read the executable mappings of a live process, stamped with the time of the read. */
+static int read_maps(struct mic_target *target, struct mic_process *process,
+                     struct mic_pending_read *read, struct mic_error *err) {
   struct mic_error ignored = {0};
   if (!err) err = &ignored;
   uint32_t tid = 0;
@@ -97,7 +98,7 @@ int mic_target_adopt(struct mic_target *target, uint32_t pid, struct mic_error *
   adopt_threads(target, time_ns, pid, &tids);
   mic_pids_free(&tids);
   struct mic_pending_read read = {0};
-  rc = mic_target_read_maps(target, process, &read, err);
+  rc = read_maps(target, process, &read, err);
   for (size_t i = 0; i < read.maps.count; i++) {
     read.maps.at[i].time_ns = time_ns;
     mic_target_map_into(target, process, &read.maps.at[i]);
@@ -106,17 +107,21 @@ int mic_target_adopt(struct mic_target *target, uint32_t pid, struct mic_error *
   return rc;
 }
 
+void mic_target_read_later(struct mic_target *target, struct mic_process *process) {
+  if (target->options.elsewhere) return;
+  struct mic_pending_read read = {0};
+  if (read_maps(target, process, &read, NULL) == 0)
+    *mic_vec_push(&target->reads) = read;
+  else
+    mic_pending_read_free(&read);
+}
+
 void mic_target_lost(struct mic_target *target) {
   target->lost = true;
-  if (target->options.elsewhere) return;
-  for (size_t i = 0; i < target->processes.count; i++) {
-    struct mic_process *process = target->processes.at[i];
-    if (process->end_ns != UINT64_MAX) continue;
-    struct mic_pending_read read = {0};
-    if (mic_target_read_maps(target, process, &read, NULL) == 0)
-      *mic_vec_push(&target->reads) = read;
-    else
-      mic_pending_read_free(&read);
+  /* The map holds those that live; all that ever were can be many more. */
+  for (uint32_t i = 0; i < target->by_pid.room; i++) {
+    uint32_t id = target->by_pid.slots[i].value;
+    if (id != MIC_NONE) mic_target_read_later(target, target->processes.at[id]);
   }
 }
 
@@ -129,18 +134,19 @@ static void apply(struct mic_target *target, const struct mic_pending_read *read
   mic_mappings shown = {0};
   for (size_t i = 0; i < read->maps.count; i++) {
     const struct mic_target_map *map = &read->maps.at[i];
-    struct mic_code code = {.start = map->address, .end = map->address + map->size};
-    *mic_vec_push(&shown) = (struct mic_mapping){.code = code};
+    struct mic_mapping mapping = {.image = mic_images_find(&target->images, map)};
+    mapping.code.start = map->address;
+    mapping.code.end = map->address + map->size;
+    *mic_vec_push(&shown) = mapping;
   }
   target->ended.count = 0;
   if (mic_code_space_keep(&process->maps, &shown, &target->ended)) {
     process->maps.generation = ++target->generation;
     mic_target_write_mappings(target, process, &target->ended, at);
   }
-  mic_vec_free(&shown);
   for (size_t i = 0; i < read->maps.count; i++)
-    if (read->maps.at[i].inode != 0 || read->maps.at[i].path[0] == '[')
-      mic_target_map_into(target, process, &read->maps.at[i]);
+    if (shown.at[i].image) mic_target_map_into(target, process, &read->maps.at[i]);
+  mic_vec_free(&shown);
 }
 
 void mic_target_time(struct mic_target *target, uint64_t time_ns) {

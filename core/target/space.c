@@ -82,6 +82,7 @@ bool mic_code_space_keep(struct mic_code_space *maps, const mic_mappings *kept,
     while (k < kept->count && kept->at[k].code.end <= at) k++;
     for (size_t j = k; at < old->code.end; j++) {
       bool more = j < kept->count && kept->at[j].code.start < old->code.end;
+      if (more && old->image && old->image != kept->at[j].image) continue;
       uint64_t from = more ? kept->at[j].code.start : old->code.end;
       if (from > at) {
         *mic_vec_push(ended) = part(old, at, from);

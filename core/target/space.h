@@ -32,7 +32,8 @@ const struct mic_mapping *mic_code_space_find(const struct mic_code_space *maps,
  * there already, under the same image. */
 bool mic_code_space_insert(struct mic_code_space *maps, const struct mic_mapping *mapping,
                            mic_mappings *ended);
-/* End all that lies in [start, end) but is not covered by the mappings of `kept` (by address). */
+/* End all that the mappings of `kept` (by address) do not show: of an image what they show no
+ * longer under that image, of anonymous memory what they show nothing at. */
 bool mic_code_space_keep(struct mic_code_space *maps, const mic_mappings *kept,
                          mic_mappings *ended);
 

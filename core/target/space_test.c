@@ -96,6 +96,11 @@ static void a_read_ends_what_it_does_not_show(void **state) {
   assert_int_equal(ended.at[1].code.start, 0x7000);
   assert_int_equal(ended.at[1].code.end, 0x9000);
   assert_false(mic_code_space_keep(&maps, &shown, &ended));
+  shown.at[1].image = NULL; /* anonymous code stands where the file was */
+  ended.count = 0;
+  assert_true(mic_code_space_keep(&maps, &shown, &ended));
+  expect(&maps, (uint64_t[][3]){{0x1000, 0x2000, 0}}, 1);
+  assert_int_equal(ended.count, 2);
   shown.count = 0;
   assert_true(mic_code_space_keep(&maps, &shown, &ended));
   assert_int_equal(maps.all.count, 0);

@@ -93,7 +93,10 @@ static struct mic_thread *add_thread(struct mic_target *target, uint64_t time_ns
   thread->end_ns = UINT64_MAX;
   *mic_vec_push(&target->threads) = thread;
   mic_map_put(&target->by_tid, tid, 0, thread->id);
-  process->live_threads++;
+  thread->link = &process->live;
+  thread->next = process->live;
+  if (thread->next) thread->next->link = &thread->next;
+  process->live = thread;
   return thread;
 }
 
@@ -102,15 +105,20 @@ static struct mic_process *find_process(const struct mic_target *target, uint32_
   return id == MIC_NONE ? NULL : target->processes.at[id];
 }
 
-/* A process that no record announced, as after a loss, begins when it is first seen. */
+/* A process that no record announced, as after a loss, begins when it is first seen; its mappings
+ * are read, as their records may be lost too. */
 struct mic_process *mic_target_process(struct mic_target *target, uint64_t time_ns, uint32_t pid) {
   struct mic_process *process = find_process(target, pid);
-  return process ? process : add_process(target, time_ns, pid);
+  if (process) return process;
+  process = add_process(target, time_ns, pid);
+  if (target->lost) mic_target_read_later(target, process);
+  return process;
 }
 
 static void end_thread(struct mic_target *target, uint64_t time_ns, struct mic_thread *thread) {
   thread->end_ns = mic_target_relative(target, time_ns);
-  target->processes.at[thread->process]->live_threads--;
+  *thread->link = thread->next;
+  if (thread->next) thread->next->link = thread->link;
   mic_stack_memory_free(&thread->memory);
   if (mic_map_get(&target->by_tid, thread->tid, 0) == thread->id)
     mic_map_remove(&target->by_tid, thread->tid, 0);
@@ -128,6 +136,7 @@ struct mic_thread *mic_target_thread(struct mic_target *target, uint64_t time_ns
 }
 
 static void end_process(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
+  while (process->live) end_thread(target, time_ns, process->live);
   process->end_ns = mic_target_relative(target, time_ns);
   mic_target_write_mappings(target, process, &process->maps.all, process->end_ns);
   mic_vec_free(&process->maps.all);
@@ -205,11 +214,9 @@ static void exec(struct mic_target *target, uint64_t time_ns, struct mic_process
   mic_target_write_mappings(target, process, &process->maps.all, at);
   process->maps.all.count = 0;
   process->maps.generation = ++target->generation;
-  for (size_t i = 0; i < target->threads.count; i++) {
-    struct mic_thread *thread = target->threads.at[i];
-    if (thread->process == process->id && thread->tid != process->pid &&
-        thread->end_ns == UINT64_MAX)
-      end_thread(target, time_ns, thread);
+  for (struct mic_thread *thread = process->live, *next; thread; thread = next) {
+    next = thread->next;
+    if (thread->tid != process->pid) end_thread(target, time_ns, thread);
   }
   if (process->exec_ns) mic_target_write_exec(target, process, process->exec_ns, NULL);
   process->exec_ns = time_ns;
@@ -240,7 +247,7 @@ void mic_target_exit(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
   struct mic_process *process = target->processes.at[thread->process];
   if (process->pid != pid) return;
   end_thread(target, time_ns, thread);
-  if (process->live_threads > 0) return;
+  if (process->live) return;
   note_withdrawn(target, process);
   end_process(target, time_ns, process);
 }

@@ -15,9 +15,9 @@
 
 struct mic_process {
   uint32_t id, pid, ns_pid;
-  uint32_t parent;       /* id or MIC_NONE */
-  uint32_t name, cgroup; /* the writer's strings */
-  uint32_t live_threads;
+  uint32_t parent;           /* id or MIC_NONE */
+  uint32_t name, cgroup;     /* the writer's strings */
+  struct mic_thread *live;   /* its threads that have not ended */
   uint64_t exec_ns;          /* of an exec whose program is not known yet; 0: none */
   uint64_t start_ns, end_ns; /* relative; end UINT64_MAX while it lives */
   struct mic_code_space maps;
@@ -27,6 +27,7 @@ struct mic_thread {
   uint32_t id, tid, process;
   uint32_t name;
   uint64_t start_ns, end_ns;
+  struct mic_thread *next, **link; /* among its process's live ones; what points to it */
   struct mic_stack_memory memory;
 };
 
@@ -70,9 +71,8 @@ void mic_target_write_mappings(struct mic_target *target, const struct mic_proce
                                const mic_mappings *mappings, uint64_t end_ns);
 void mic_target_write_exec(struct mic_target *target, const struct mic_process *process,
                            uint64_t time_ns, const char *path);
-/* Read the executable mappings of a live process, stamped with the time of the read. */
-int mic_target_read_maps(struct mic_target *target, struct mic_process *process,
-                         struct mic_pending_read *read, struct mic_error *err);
+/* Read the executable mappings of a live process now, to be used when its time has come. */
+void mic_target_read_later(struct mic_target *target, struct mic_process *process);
 void mic_pending_read_free(struct mic_pending_read *read);
 
 #endif
