@@ -40,7 +40,7 @@ struct mic_collector {
   pthread_t thread;
   int wake; /* eventfd */
   atomic_bool stopping;
-  bool running, joined;
+  bool running;
   /* The thread's own. */
   struct mic_chunk *chunk; /* being filled */
   struct ring_state *rings;
@@ -225,7 +225,7 @@ static bool wait_for_delay(struct mic_collector *c) {
 
 static void note_losses(struct mic_collector *c) {
   struct mic_perf_lost lost;
-  if (mic_perf_lost(c->options.perf, &lost, NULL) != 0) return;
+  if (mic_perf_lost(c->options.perf, &lost, NULL) != MIC_OK) return;
   if (lost.samples > lost.samples_told) c->notes.lost_samples = lost.samples - lost.samples_told;
   if (lost.side > lost.side_told) c->notes.lost_records = lost.side - lost.side_told;
 }

@@ -53,7 +53,7 @@ struct mic_session {
   uint64_t start_ns, startup_cpu_ns;
   _Atomic uint64_t stop_ns, stop_cpu_ns; /* 0: not stopped */
   _Atomic uint64_t end_cpu_ns, bytes;
-  bool started, joined, told_exit, told_duration, told_done;
+  bool masked, tried, started, joined, told_exit, told_duration, told_done;
   atomic_bool failed;
   struct mic_error error; /* written before `done` is signalled */
   int32_t status;         /* of the program */
@@ -101,6 +101,7 @@ static int take_signals(struct mic_session *s, struct mic_error *err) {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, &s->old_mask);
+  s->masked = true;
   s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   s->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (s->signals < 0 || s->done < 0) return mic_fail_sys(err, "no descriptor for signals");
@@ -327,7 +328,8 @@ static int start_threads(struct mic_session *s, struct mic_error *err) {
 }
 
 MIC_EXPORT int mic_session_start(struct mic_session *s, struct mic_error *err) {
-  if (s->started || s->perf == NULL) return mic_fail(err, MIC_ESTATE, "the session was started");
+  if (s->tried) return mic_fail(err, MIC_ESTATE, "the session was started");
+  s->tried = true;
   int rc = s->argv[0] ? launch(s, err) : attach(s, err);
   if (rc != MIC_OK) return rc;
   if (!s->launch) s->claims = mic_perf_claims(s->perf);
@@ -353,10 +355,14 @@ MIC_EXPORT int mic_session_start(struct mic_session *s, struct mic_error *err) {
 }
 
 MIC_EXPORT void mic_session_stop(struct mic_session *s) {
-  uint64_t expected = 0;
-  if (atomic_compare_exchange_strong(&s->stop_ns, &expected, mic_clock_ns()))
-    atomic_store(&s->stop_cpu_ns, mic_clock_process_cpu_ns());
-  if (s->collector) mic_collector_stop(s->collector);
+  if (!s->collector) return;
+  /* The processor's thread stops too, when it cannot write. Whoever comes second goes on only when
+   * both are set. */
+  uint64_t unset = 0;
+  atomic_compare_exchange_strong(&s->stop_cpu_ns, &unset, mic_clock_process_cpu_ns());
+  unset = 0;
+  atomic_compare_exchange_strong(&s->stop_ns, &unset, mic_clock_ns());
+  mic_collector_stop(s->collector);
 }
 
 static int32_t status_of(const struct mic_exit *end) {
@@ -431,6 +437,7 @@ static void wait_for_event(struct mic_session *s, int32_t timeout_ms) {
   uint64_t now_ns = mic_clock_ns(), end_ns = s->start_ns + s->options.duration_ns;
   if (s->options.duration_ns && !s->told_duration && end_ns > now_ns) {
     uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
+    if (left_ms > INT32_MAX) left_ms = INT32_MAX;
     if (timeout_ms < 0 || left_ms < (uint64_t)timeout_ms) timeout_ms = (int32_t)left_ms;
   }
   poll(fds, count, timeout_ms);
@@ -514,10 +521,11 @@ MIC_EXPORT void mic_session_free(struct mic_session *s) {
   mic_queue_free(s->queue);
   for (uint32_t i = 0; i < s->options.pid_count; i++)
     if (s->pidfds[i] >= 0) close(s->pidfds[i]);
-  if (s->signals >= 0) {
-    close(s->signals);
-    pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
-  }
+  /* A signal that no poll took was for the session too: it must not end the process now. */
+  struct signalfd_siginfo info;
+  while (s->signals >= 0 && read(s->signals, &info, sizeof info) > 0) continue;
+  if (s->signals >= 0) close(s->signals);
+  if (s->masked) pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
   if (s->done >= 0) close(s->done);
   for (size_t i = 0; i < s->texts.count; i++) free(s->texts.at[i]);
   mic_vec_free(&s->texts);

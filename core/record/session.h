@@ -98,7 +98,7 @@ void mic_session_stop(struct mic_session *session);
  * seconds. *status is its exit status, 128+N if signal N ended it. */
 int mic_session_end_program(struct mic_session *session, int32_t *status);
 void mic_session_numbers(const struct mic_session *session, struct mic_session_numbers *out);
-/* Why it failed; also a note that does not fail it, as a limit that was not raised. */
+/* Why it failed, after MIC_SESSION_FAILED; code MIC_OK before and else. */
 void mic_session_error(const struct mic_session *session, struct mic_error *out);
 void mic_session_free(struct mic_session *session); /* NULL is fine */
 /* ffi:end */

@@ -106,6 +106,7 @@ static void a_signal_is_an_event_and_free_ends_the_program(void **state) {
   int32_t status;
   assert_int_equal(mic_session_end_program(session, &status), 0);
   assert_int_equal(status, 128 + SIGTERM);
+  kill(getpid(), SIGTERM); /* one that no poll takes goes with the session */
   mic_session_free(session);
   assert_int_equal(kill((pid_t)numbers.pid, 0), -1);
   assert_int_equal(errno, ESRCH);
@@ -122,6 +123,8 @@ static void what_cannot_start_leaves_nothing(void **state) {
   assert_int_equal(mic_session_new(&options, &session, &err), 0);
   assert_int_equal(mic_session_start(session, &err), MIC_ENOENT);
   assert_non_null(strstr(err.msg, "/no/such/program"));
+  mic_session_stop(session);
+  assert_int_equal(mic_session_start(session, &err), MIC_ESTATE);
   mic_session_free(session);
   assert_int_equal(access(output, F_OK), -1);
   uint32_t nobody = 4194304; /* PID_MAX_LIMIT: never a pid */

@@ -117,7 +117,7 @@ function Session:numbers()
   return out
 end
 
---- Why it failed, or what else there is to say; nil when there is nothing.
+--- Why it failed; nil when it did not.
 function Session:error()
   C.mic_session_error(self.handle, self.err)
   if self.err.code == 0 then return nil end

@@ -156,8 +156,8 @@ local function say_losses(n)
   end
   local other = n.off_ns - n.off_queue_ns - n.off_budget_ns
   if other > 0 then
-    say(("sampling was off for %s, as the kernel throttled it: a lower --rate keeps more"):format(
-      text.time(other)))
+    say(("sampling was off for %s on single CPUs: the kernel throttled it: a lower --rate keeps"
+      .. " more"):format(text.time(other)))
   end
 end
 
@@ -168,13 +168,12 @@ local function say_rings(n)
     text.size(n.ring_bytes_asked)))
 end
 
-local function say_end(n, o, note)
+local function say_end(n, o)
   say(("%s of %s in %s, %s in %s"):format(text.plural(n.samples, "sample"),
     text.plural(n.threads, "thread"), text.time(n.elapsed_ns), text.size(n.bytes),
     text.escape(o.output)))
   say_losses(n)
   say_rings(n)
-  if note then say(text.escape(note.message)) end
 end
 
 -- Poll to the end.  Gives the exit status and whether the capture is there.
@@ -210,7 +209,7 @@ local function record(s, o, args)
   if status == nil and signal ~= nil and type(signal) ~= "number" then
     cli.fail("%s", tostring(signal))
   end
-  if not args.quiet then say_end(s:numbers(), o, s:error()) end
+  if not args.quiet then say_end(s:numbers(), o) end
   if o.pids then return 0 end
   -- A program that still runs when the recording was stopped is ended with it.
   return status or s:end_program()
