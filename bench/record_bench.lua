@@ -6,11 +6,16 @@
 -- other, and the program alone with each; a pair's figures are for a thousand samples, as perf
 -- loses some.
 --
--- MIC_BENCH_ONLY=NAME restricts the programs, MIC_BENCH_PRESET=max or dev the presets.
+-- Slowdown is the program's own CPU time, recorded to alone: interrupts and copies are in it, and
+-- other programs on the machine disturb it less than wall time.
+--
+-- MIC_BENCH_ONLY=NAME restricts the programs, MIC_BENCH_PRESET=max or dev the presets;
+-- MIC_BENCH_SCALE=N makes recordings N times as long, MIC_BENCH_PAIRS=N the pairs more or fewer.
 
 local kit = require("bench.kit")
 
 local PAIRS = tonumber(os.getenv("MIC_BENCH_PAIRS") or 5)
+local SCALE = tonumber(os.getenv("MIC_BENCH_SCALE") or 1)
 local CPU_GOAL, SLOWDOWN_GOAL = 0.1, 1
 -- Seconds of CPU time for somewhat more than 10,000 samples.
 local PRESETS = {
@@ -76,24 +81,24 @@ end
 local function field(json, name) return tonumber(json:match('"' .. name .. '":(%d+)')) end
 
 local function measure(name, preset)
-  local command = kit.workload(name, preset.scale)
+  local command = kit.workload(name, preset.scale * SCALE)
   local out = { ours = {}, theirs = {}, ratio = {}, slow = {}, perf_slow = {}, slow_ratio = {} }
   for i = 1, PAIRS do
     alone(command)
-    local base_s = kit.cost(run .. "target").wall_s
+    local base_s = kit.cost(run .. "target").cpu_s
     perf(command, preset)
     local perf_s, perf_samples = costs("record", "script"), tonumber(kit.read(run .. "samples"))
-    local perf_wall_s = kit.cost(run .. "target").wall_s
+    local perf_target_s = kit.cost(run .. "target").cpu_s
     microscope(command, preset)
     local own_s, json = costs("record"), kit.read(run .. "report.json")
-    local own_wall_s = kit.cost(run .. "target").wall_s
+    local own_target_s = kit.cost(run .. "target").cpu_s
     out.samples, out.lost = field(json, "samples"), field(json, "lost_samples")
     out.perf_samples = perf_samples
     out.ours[i] = own_s / out.samples * 1e6
     out.theirs[i] = perf_s / perf_samples * 1e6
     out.ratio[i] = out.ours[i] / out.theirs[i]
-    out.slow[i], out.perf_slow[i] = own_wall_s / base_s, perf_wall_s / base_s
-    out.slow_ratio[i] = own_wall_s / perf_wall_s
+    out.slow[i], out.perf_slow[i] = own_target_s / base_s, perf_target_s / base_s
+    out.slow_ratio[i] = own_target_s / perf_target_s
   end
   return out
 end
