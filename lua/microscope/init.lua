@@ -24,7 +24,7 @@ M.open = capture.open
 M.with_capture = capture.with
 
 --- All that `microscope report` says of an open capture, as data: see query/profile.lua.
--- options.lines tells functions apart by source line.
+-- options.lines tells functions apart by source line.  nil and why for one too large to report.
 function M.profile(cap, options) return profile.of(cap, options or {}) end
 
 return M

@@ -42,6 +42,16 @@ describe("the program", function()
     assert.same({ "0.1.0\n", "" }, { out, err })
   end)
 
+  it("says in one line, with nothing a terminal acts on, what it was given wrong", function()
+    for _, words in ipairs { "record --preset $'\\e[31m\\nX' true", "report --limit $'\\e\\n1'",
+      "report --$'\\e\\n'", "$'\\e\\n'", "report $'\\e\\n'" } do
+      local _, err, status = helper.run(("bash -c %s"):format(helper.quote(
+        helper.quote(helper.stage .. "/bin/microscope") .. " " .. words)), folder)
+      assert.is_true(status == 1 or status == 2)
+      assert.matches("^microscope[^%c]*\n$", err)
+    end
+  end)
+
   it("ends quietly when its reader goes away", function()
     local _, err = helper.run(("%s/bin/microscope completion zsh | head -c 1 > /dev/null"):format(
       helper.quote(helper.stage)))

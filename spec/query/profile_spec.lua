@@ -7,6 +7,7 @@ local costs = require("microscope.query.costs")
 local ends = require("microscope.query.ends")
 local keys = require("microscope.query.keys")
 local profile = require("microscope.query.profile")
+local profile_text = require("microscope.report.profile_text")
 local tree = require("microscope.query.tree")
 
 local NONE = fake.NONE
@@ -141,6 +142,16 @@ describe("keys", function()
     assert.equal("[unmapped 0x1000]", frames(k, 4))
     assert.equal("imported", frames(k, 5))
   end)
+
+  it("take no offset of a newer version's kind for the id of a string", function()
+    local newer = fake.capture {
+      modules = { name = { "app" }, problem = { "" } },
+      locations = { kind = { 9 }, evidence = { 0 }, module = { 0 }, offset = { -1ULL } },
+    }
+    local k = keys.build(newer)
+    assert.same({ name = "[place of kind 9]", module = "app" },
+      keys.describe(newer, k, k.frame[0]))
+  end)
 end)
 
 describe("the tree", function()
@@ -172,6 +183,41 @@ describe("the tree", function()
       function() leaves = leaves + 1 end)
     assert.equal(20000, count)
     assert.equal(20000, leaves)
+  end)
+
+  it("is written in lines that do not grow with its depth", function()
+    local deep = {}
+    for i = 1, 1000 do deep[i] = "f" .. i end
+    local cap, longest = fake.stacks { { table.concat(deep, " > "), 1 } }, 0
+    for _, columns in ipairs { 40, 100, 1000 } do
+      local p, lines = profile.of(cap, {}), {}
+      profile_text.tree(cap, p, { min_percent = 0, columns = columns < 1000 and columns or nil },
+        function(...) lines[#lines + 1] = table.concat { ... } end)
+      for _, line in ipairs(lines) do longest = math.max(longest, #line) end
+      assert.matches("%(999%) f", lines[#lines])
+    end
+    assert.is_true(longest < 300)
+  end)
+
+  it("that a few rows blow up is refused before it takes the memory", function()
+    local stacks = { parent = {}, location = {}, ["end"] = {} }
+    local lines = { location = {}, ["function"] = {}, file = {}, line = {}, depth = {} }
+    for i = 1, 20000 do
+      stacks.parent[i] = i == 1 and NONE or i - 2
+      stacks.location[i] = i == 1 and NONE or 0
+      stacks["end"][i] = i == 1 and 1 or 0
+      for _, column in ipairs { "location", "function", "file", "line" } do lines[column][i] = 0 end
+      lines.depth[i] = i - 1
+    end
+    local p, why = profile.of(fake.capture {
+      sources = { name = { "cpu-clock" }, unit = { 0 }, period = { 1 } },
+      files = { path = { "" } }, modules = { name = { "app" }, problem = { "" } },
+      functions = { name = { "f" }, module = { 0 } },
+      locations = { kind = { 0 }, evidence = { 0 }, module = { 0 }, offset = { 0 } },
+      lines = lines, stacks = stacks,
+    }, {})
+    assert.is_nil(p)
+    assert.matches("^its stacks have more than 134217728 frames", why)
   end)
 end)
 

@@ -20,6 +20,12 @@ describe("JSON", function()
     assert.equal('"a\xef\xbf\xbdb\xef\xbf\xbd\xef\xbf\xbd"', json.encode("a\xffb\xc0\xaf"))
   end)
 
+  it("escapes what a terminal would act on", function()
+    local value = "a\xc2\x9b31m\xe2\x80\xae\xe2\x81\xa6\27é"
+    assert.equal('"a\\u009b31m\\u202e\\u2066\\u001bé"', json.encode(value))
+    assert.equal(value, cjson.decode(json.encode(json.array { value }))[1])
+  end)
+
   it("has no NaN and no infinity", function()
     assert.equal("[null,null]", json.encode(json.array { 0 / 0, 1 / 0 }))
   end)

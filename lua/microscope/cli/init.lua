@@ -70,7 +70,7 @@ end
 
 -- argparse's words, in one line, with what would have been valid.
 local function on_usage_error(parser, message)
-  message = message:gsub("\n.*", "")
+  message = message:gsub("\nDid you mean .*$", "")
   if message:match("^unknown option") then
     message = ("%s; %s takes %s"):format(message, parser:_get_fullname(), names_of(parser._options))
   elseif message:match("^unknown command") or message:match("^a command is required") then
@@ -172,7 +172,9 @@ function M.main(argv)
     io.stdout:write(stop.text, "\n")
   else
     local where = is_command(argv[1]) and " " .. argv[1] or ""
-    io.stderr:write("microscope", where, ": ", stop.message, "\n")
+    -- Messages hold words and paths as they were given: one line, nothing a terminal acts on.
+    local message = require("microscope.report.text").escape(stop.message)
+    io.stderr:write("microscope", where, ": ", message, "\n")
   end
   return stop.status
 end

@@ -60,10 +60,11 @@ function M.run(args)
   local path = args.file or "microscope.usprof"
   local cap, err = capture.open(path)
   if not cap then
-    local why = tostring(err)
-    cli.fail("%s", text.escape(why:find(path, 1, true) and why or path .. ": " .. why))
+    local problem = tostring(err)
+    cli.fail("%s", problem:find(path, 1, true) and problem or path .. ": " .. problem)
   end
-  local profile = profile_query.of(cap, { lines = args.lines })
+  local profile, why = profile_query.of(cap, { lines = args.lines })
+  if not profile then cli.fail("%s: %s", path, why) end
   local json = args.format == "json"
   local options = {
     tree = args.tree,

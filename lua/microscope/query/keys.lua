@@ -144,7 +144,9 @@ local function place(cap, l)
   if kind == SIGNAL then return { name = "[signal]", module = "" } end
   if kind == 2 then return { name = ("[anon %s]"):format(hex(offset)), module = "" } end
   if kind == 3 then return { name = ("[unmapped %s]"):format(hex(offset)), module = "" } end
-  return { name = cap:string(tonumber(offset)), module = name }
+  if kind == 4 then return { name = cap:string(tonumber(offset)), module = name } end
+  -- A later version's kind: what its offset means is not known.
+  return { name = ("[place of kind %d]"):format(kind), module = name }
 end
 
 --- What a key is called: {name=, module=, file=, line=}; file and line only for keys by line,

@@ -22,12 +22,17 @@ M.LITTLE_CPU_NS = 50e6
 -- Sources are u8 in the schema and a capture may have none: no sample has this one.
 local NO_SOURCE = 256
 
---- The profile of a capture; options.lines tells functions apart by line.
+--- The profile of a capture, or nil and why there is none; options.lines tells functions apart by
+-- line.
 function M.of(cap, options)
   local source = summary_query.cpu_source(cap)
   local keys = keys_query.build(cap, options.lines)
   local id = source and source.id or NO_SOURCE
   local tree = tree_query.build(cap, keys, id)
+  if not tree then
+    return nil, ("its stacks have more than %d frames, counting inlined ones: more than a report"
+      .. " can hold"):format(tree_query.MOST)
+  end
   local costs = costs_query.flat(tree, keys)
   return {
     summary = summary_query.of(cap),
@@ -63,6 +68,14 @@ function M.budget_share(summary)
   return percent and percent > 0 and percent / 100 or nil
 end
 
+local function heaviest_first(tree, nodes)
+  table.sort(nodes, function(a, b)
+    if tree.total[a] ~= tree.total[b] then return tree.total[a] > tree.total[b] end
+    return a < b
+  end)
+  return nodes
+end
+
 -- Children of a node that weigh at least `least`, most first.
 local function children_of(tree, first, next_one, node, least)
   local out, hidden = {}, 0
@@ -71,11 +84,7 @@ local function children_of(tree, first, next_one, node, least)
     if tree.total[child] >= least then out[#out + 1] = child else hidden = hidden + 1 end
     child = next_one[child]
   end
-  table.sort(out, function(a, b)
-    if tree.total[a] ~= tree.total[b] then return tree.total[a] > tree.total[b] end
-    return a < b
-  end)
-  return out, hidden
+  return heaviest_first(tree, out), hidden
 end
 
 -- What stands at the tree's top: the roots of stacks that end short, and what whole stacks
@@ -93,11 +102,7 @@ local function tops(profile, first, next_one, least)
       hidden = hidden + 1
     end
   end
-  table.sort(out, function(a, b)
-    if tree.total[a] ~= tree.total[b] then return tree.total[a] > tree.total[b] end
-    return a < b
-  end)
-  return out, hidden
+  return heaviest_first(tree, out), hidden
 end
 
 --- Walk the tree from the top, most first, without recursion (stacks are as deep as programs

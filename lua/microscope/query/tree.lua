@@ -17,6 +17,10 @@ local M = {}
 
 M.ROOTS = 256
 
+-- Each inlined frame of each stack may be a node, so a few rows can stand for a great many: a
+-- capture of a megabyte for billions.  This many take some 6 GiB; a recording has a thousandth.
+M.MOST = 2 ^ 27
+
 local NONE = 0xffffffff
 local bxor, band, rshift, lshift, tobit = bit.bxor, bit.band, bit.rshift, bit.lshift, bit.tobit
 
@@ -122,6 +126,7 @@ local function merge_stacks(cap, keys)
   local stacks = cap:rows("stacks")
   local location = cap:array("stacks", "location")
   local most = most_nodes(location, stacks, keys.start)
+  if most > M.MOST then return nil end
   local room = room_for(most)
   local parents, node_keys, slots = u32(most), u32(most), u32(room)
   local node_of = u32(stacks + 1)
@@ -134,9 +139,11 @@ local function merge_stacks(cap, keys)
   return parents, node_keys, count, node_of
 end
 
---- The call tree of a capture's samples of one source.
+--- The call tree of a capture's samples of one source; nil when it could have more than M.MOST
+-- nodes.
 function M.build(cap, keys, source)
   local parents, node_keys, count, node_of = merge_stacks(cap, keys)
+  if not parents then return nil end
   local self, self_count = f64(count), f64(count)
   add_samples(cap:array("samples", "stack"), cap:array("samples", "weight"),
     cap:array("samples", "source"), cap:rows("samples"), source, node_of, self, self_count)

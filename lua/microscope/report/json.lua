@@ -20,22 +20,31 @@ local SHORT = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", 
 
 local function escape(c) return SHORT[c] or ("\\u%04x"):format(c:byte()) end
 
--- Text with every sequence that is no UTF-8 replaced.
+-- The code point of a sequence of two or three bytes of UTF-8.
+local function code_point(sequence)
+  local a, b, c = sequence:byte(1, 3)
+  return c and a % 0x10 * 0x1000 + b % 0x40 * 0x40 + c % 0x40 or a % 0x20 * 0x40 + b % 0x40
+end
+
+-- Text with every sequence that is no UTF-8 replaced, and escaped what a terminal would act on.
 local function valid_utf8(value, text)
   local out, at = {}, 1
   while at <= #value do
     local size = text.utf8_length(value, at)
-    out[#out + 1] = size and value:sub(at, at + size - 1) or "\xef\xbf\xbd"
+    local piece = size and value:sub(at, at + size - 1) or "\xef\xbf\xbd"
+    if text.is_control(piece) then piece = ("\\u%04x"):format(code_point(piece)) end
+    out[#out + 1] = piece
     at = at + (size or 1)
   end
   return table.concat(out)
 end
 
 local function string_text(value)
+  value = value:gsub('[%z\1-\31"\\\127]', escape)
   if value:find("[\128-\255]") then
     value = valid_utf8(value, require("microscope.report.text"))
   end
-  return '"' .. value:gsub('[%z\1-\31"\\\127]', escape) .. '"'
+  return '"' .. value .. '"'
 end
 
 -- Whole numbers without an exponent; others with as many digits as a double holds.

@@ -9,6 +9,9 @@ local M = {}
 
 -- From this width on the table has columns of absolute amounts too.
 local WIDE = 120
+-- Where lines may be of any width: a stack can have tens of thousands of frames, and to indent
+-- each by its depth would take gigabytes.
+local INDENT_MOST = 200
 
 -- An amount of what was measured.
 local function amount(profile, weight)
@@ -198,16 +201,18 @@ function M.tree(cap, profile, options, out)
   local wide = not columns or columns >= WIDE
   out("\n   TOTAL    SELF", wide and "      TIME" or "", "  CALL TREE\n")
   local least = tree.weight * options.min_percent / 100
+  local most = columns and math.floor(columns / 2) or INDENT_MOST
   local hidden = profile_query.walk(profile, least, function(node, depth)
     local numbers = text.right(text.percent(tree.total_count[node] / tree.samples), 8)
       .. text.right(text.percent(tree.self_count[node] / tree.samples), 8)
       .. (wide and text.right(amount(profile, tree.total[node]), 10) or "") .. "  "
     -- Past half of the line the depth is written as a number, so that a name has room.
-    local indent = (" "):rep(depth * 2)
-    if columns and #indent > columns / 2 then
-      local mark = ("(%d) "):format(depth)
-      indent = (" "):rep(math.floor(columns / 2) - #mark) .. mark
+    local size, mark = depth * 2, ""
+    if size > most then
+      mark = ("(%d) "):format(depth)
+      size = most - #mark
     end
+    local indent = (" "):rep(size) .. mark
     local room = columns and columns - text.width(numbers) - #indent
     out(numbers, indent, label(profile_query.describe_node(cap, profile, node), room), "\n")
   end, function() end)

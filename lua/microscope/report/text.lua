@@ -73,9 +73,10 @@ function M.utf8_length(text, at)
   return size
 end
 
+--- Whether a UTF-8 sequence is acted on rather than shown:
 -- C1 controls (U+0080-9F), line and paragraph separators (U+2028-9), and the marks that turn
 -- the direction of what follows (U+200E-F, U+202A-E, U+2066-9).
-local function is_control(sequence)
+function M.is_control(sequence)
   return sequence:match("^\xc2[\x80-\x9f]$") or sequence:match("^\xe2\x80[\x8e\x8f\xa8-\xae]$")
     or sequence:match("^\xe2\x81[\xa6-\xa9]$")
 end
@@ -94,7 +95,9 @@ function M.escape(text)
   while at <= #text do
     local size = M.utf8_length(text, at)
     local piece = text:sub(at, at + (size or 1) - 1)
-    if not size or piece:match("^[%z\1-\31\127]$") or is_control(piece) then piece = hex(piece) end
+    if not size or piece:match("^[%z\1-\31\127]$") or M.is_control(piece) then
+      piece = hex(piece)
+    end
     out[#out + 1] = piece
     at = at + (size or 1)
   end
