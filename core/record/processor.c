@@ -37,6 +37,10 @@ struct mic_processor *mic_processor_new(const struct mic_processor_options *opti
 
 void mic_processor_free(struct mic_processor *processor) {
   if (!processor) return;
+  for (size_t i = 0; i < processor->waiting.count; i++) {
+    struct mic_chunk *chunk = processor->waiting.at[i].chunk;
+    if (--chunk->held == 0) mic_queue_release(processor->options.queue, chunk);
+  }
   mic_vec_free(&processor->waiting);
   mic_vec_free(&processor->ready);
   mic_vec_free(&processor->merged);

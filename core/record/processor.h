@@ -35,7 +35,8 @@ struct mic_processor_options {
 struct mic_processor;
 
 struct mic_processor *mic_processor_new(const struct mic_processor_options *options);
-void mic_processor_free(struct mic_processor *processor); /* NULL is fine */
+/* Before its queue; what still waits is dropped. NULL is fine. */
+void mic_processor_free(struct mic_processor *processor);
 /* Takes in a chunk of the queue's and processes what its watermark allows; the chunk is released
  * when the last of its records was processed. */
 void mic_processor_feed(struct mic_processor *processor, struct mic_chunk *chunk);
