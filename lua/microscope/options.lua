@@ -24,6 +24,10 @@ M.MAX_RATE = 100000
 -- A cycle counter's period is derived from the rate as if the CPU ran at this many cycles a
 -- second; what the CPU does run at varies from moment to moment.
 M.NOMINAL_CYCLES = 3e9
+-- Thirty years: nanoseconds of it are far from what 64 bits hold.
+M.MAX_SECONDS = 1e9
+-- The core keeps a budget in thousandths of one CPU.
+M.LEAST_BUDGET = 0.1
 
 local FIELDS = { rate = "number", stack_bytes = "number", budget = "number", summary = "string" }
 
@@ -36,8 +40,12 @@ function M.check(name, value)
     if value >= 8 and value <= M.MAX_STACK_BYTES and value % 8 == 0 then return true end
     return nil, ("stack-bytes must be a multiple of 8 up to %d"):format(M.MAX_STACK_BYTES)
   elseif name == "budget" then
-    if value > 0 and value <= 100 then return true end
-    return nil, "budget must be a percentage of one CPU, more than 0 and at most 100"
+    if value >= M.LEAST_BUDGET and value <= 100 then return true end
+    return nil, ("budget must be a percentage of one CPU, %g to 100"):format(M.LEAST_BUDGET)
+  elseif name == "delay" or name == "duration" then
+    if value <= M.MAX_SECONDS and (value > 0 or name == "delay") then return true end
+    return nil, ("%s must be seconds, %sat most %d"):format(name,
+      name == "delay" and "" or "more than 0, ", M.MAX_SECONDS)
   end
   return true
 end

@@ -56,7 +56,7 @@ local function to_c(o, kept)
   c.period = o.period
   c.stack_bytes = o.stack_bytes
   c.children = o.children and 1 or 0
-  c.budget_permille = o.budget and math.max(1, math.floor(o.budget * 10 + 0.5)) or 0
+  c.budget_permille = o.budget and math.floor(o.budget * 10 + 0.5) or 0
   c.keep_old = 1
   c.delay_ns = ns(o.delay)
   c.duration_ns = ns(o.duration)

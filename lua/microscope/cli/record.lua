@@ -110,7 +110,7 @@ local function to_options(args)
     budget = args.budget,
     children = not args.no_children,
     delay = args.delay,
-    duration = args.duration and args.duration > 0 and args.duration or nil,
+    duration = args.duration,
     output = args.output,
     program = #args.program > 0 and args.program or nil,
     pids = has_pids and args.pid or nil,

@@ -1,0 +1,1 @@
+microscope record --budget 0.05 ls

@@ -1,0 +1,1 @@
+microscope record --delay 99999999999 ls

@@ -1,0 +1,1 @@
+microscope record --duration 0 ls
