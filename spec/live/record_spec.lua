@@ -85,7 +85,8 @@ describe("record", function()
     local share, want = fns.heavy.self_samples / (fns.heavy.self_samples + fns.light.self_samples),
       0.75
     assert.is_true(math.abs(share - want) < 4.417 * math.sqrt(want * (1 - want) / n), share)
-    assert.equal(n, fns.main.total_samples)
+    -- All but what the loader took before main, and libc after it.
+    assert.is_true(n - fns.main.total_samples <= 5, n - fns.main.total_samples)
     assert.is_true(fns.heavy.self_ci_ns[1] < fns.heavy.self_ns
       and fns.heavy.self_ns < fns.heavy.self_ci_ns[2])
     assert.equal("spin", fns.heavy.module)
