@@ -2,6 +2,7 @@
 
 local cjson = require("cjson")
 
+local capture = require("microscope.capture")
 local helper = require("spec.helper")
 
 local SPIN = helper.build .. "/examples/spin"
@@ -25,7 +26,7 @@ describe("record", function()
   -- A shell script in the folder, in which `until_true COMMAND` waits at most half a minute.  One
   -- that hangs is ended after a minute, with all it started.
   local function shell(script)
-    helper.write(folder .. "/script.sh", ([[
+    helper.write(folder .. "/script.sh", helper.WAITS .. ([[
       until_true() { for _ in $(seq 600); do "$@" && return 0; sleep 0.05; done; return 1; }
       MICROSCOPE=%s SPIN=%s
       %s]]):format(microscope, helper.quote(SPIN), script))
@@ -113,7 +114,7 @@ describe("record", function()
     local _, _, status = shell([[
       $MICROSCOPE record -o a.usprof $SPIN 1000 ready & recorder=$!
       until_true test -e ready
-      sleep 0.3
+      burns $(pgrep -f "^$SPIN 1000 ready") 30
       kill -INT $recorder; wait $recorder; rc=$?
       pgrep -f "$SPIN 1000 ready" > left
       exit $rc]])
@@ -145,9 +146,15 @@ describe("record", function()
 
   it("waits for the delay", function()
     assert.equal(0, (select(3, shell([[
-      $MICROSCOPE record -q -o a.usprof --delay 0.5 $SPIN 1]]))))
-    local sampled = report("a.usprof").summary.sampled_ns
-    assert.is_true(sampled > 0 and sampled < 0.8e9, sampled)
+      $MICROSCOPE record -q -o a.usprof --delay 0.5 \
+        sh -c 'cut -d" " -f1 /proc/uptime > began; exec "$0" 1' $SPIN]]))))
+    assert.is_true(report("a.usprof").summary.samples > 0)
+    local began = tonumber(helper.read(folder .. "/began"))
+    local cap = assert(capture.open(folder .. "/a.usprof"))
+    local zero = tonumber(cap:array("clocks", "monotonic_ns")[0]) / 1e9
+    cap:close()
+    -- /proc/uptime counts hundredths, and the shell was up for a moment.
+    assert.is_true(zero - began > 0.4, zero - began)
   end)
 
   it("keeps what it was recorded with", function()
