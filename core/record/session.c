@@ -54,9 +54,9 @@ struct mic_session {
   _Atomic uint64_t stop_ns, stop_cpu_ns; /* 0: not stopped */
   _Atomic uint64_t end_cpu_ns, bytes;
   bool masked, tried, started, joined, told_exit, told_duration, told_done;
-  atomic_bool failed;
-  struct mic_error error; /* written before `done` is signalled */
-  int32_t status;         /* of the program */
+  atomic_bool failed, exited; /* exited: status is set, once and for all */
+  struct mic_error error;     /* written before `done` is signalled */
+  int32_t status;             /* of the program */
 };
 
 static char *keep(struct mic_session *s, const char *text) {
@@ -266,7 +266,8 @@ static void complete(struct mic_session *s) {
      now_ns > stop_ns ? now_ns - stop_ns : 0},
   };
   for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) mic_writer_costs(s->writer, &costs[i]);
-  mic_facts_end(s->writer, s->start_ns, duration_ns, s->launch ? &s->status : NULL);
+  /* One that still runs has no status yet. */
+  mic_facts_end(s->writer, s->start_ns, duration_ns, atomic_load(&s->exited) ? &s->status : NULL);
 }
 
 static void close_tape(struct mic_session *s, uint64_t stop_ns) {
@@ -365,8 +366,9 @@ MIC_EXPORT void mic_session_stop(struct mic_session *s) {
   mic_collector_stop(s->collector);
 }
 
-static int32_t status_of(const struct mic_exit *end) {
-  return end->signal ? 128 + end->signal : end->code;
+static void set_status(struct mic_session *s, const struct mic_exit *end) {
+  s->status = end->signal ? 128 + end->signal : end->code;
+  atomic_store(&s->exited, true);
 }
 
 /* Whether what is recorded has ended. */
@@ -374,7 +376,7 @@ static bool has_ended(struct mic_session *s) {
   if (s->launch) {
     struct mic_exit end;
     if (mic_launch_wait(s->launch, 0, &end, NULL) != MIC_OK || !end.exited) return false;
-    s->status = status_of(&end);
+    set_status(s, &end);
     return true;
   }
   for (uint32_t i = 0; i < s->options.pid_count; i++) {
@@ -470,7 +472,8 @@ MIC_EXPORT int mic_session_end_program(struct mic_session *s, int32_t *status) {
     mic_launch_wait(s->launch, -1, &end, NULL);
   }
   s->told_exit = true;
-  *status = s->status = status_of(&end);
+  set_status(s, &end);
+  *status = s->status;
   return MIC_OK;
 }
 

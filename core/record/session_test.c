@@ -67,6 +67,24 @@ static uint64_t rows(const char *path, const char *table) {
   return count;
 }
 
+/* The value of a fact, or "" when the capture does not have it. */
+static void fact(const char *path, const char *key, char value[64]) {
+  struct mic_capture *cap;
+  struct mic_column keys, values;
+  uint64_t size;
+  assert_int_equal(mic_capture_open(path, &cap, NULL), 0);
+  assert_int_equal(mic_capture_column(cap, "meta", "key", &keys, NULL), 0);
+  assert_int_equal(mic_capture_column(cap, "meta", "value", &values, NULL), 0);
+  value[0] = '\0';
+  for (uint64_t i = 0; i < keys.rows; i++) {
+    const char *name = mic_capture_string(cap, ((const uint32_t *)keys.data)[i], &size);
+    if (size != strlen(key) || memcmp(name, key, size) != 0) continue;
+    const char *text = mic_capture_string(cap, ((const uint32_t *)values.data)[i], &size);
+    snprintf(value, 64, "%.*s", (int)size, text);
+  }
+  mic_capture_close(cap);
+}
+
 static void a_program_is_recorded_to_its_end(void **state) {
   (void)state;
   static const char *const argv[] = {
@@ -86,6 +104,9 @@ static void a_program_is_recorded_to_its_end(void **state) {
   assert_int_equal(numbers.bytes, file.st_size);
   assert_int_equal(rows(output, "samples"), numbers.samples);
   assert_int_equal(rows(output, "processes"), 1);
+  char status[64];
+  fact(output, "exit_status", status);
+  assert_string_equal(status, "7");
 }
 
 static void a_signal_is_an_event_and_free_ends_the_program(void **state) {
@@ -111,6 +132,9 @@ static void a_signal_is_an_event_and_free_ends_the_program(void **state) {
   assert_int_equal(kill((pid_t)numbers.pid, 0), -1);
   assert_int_equal(errno, ESRCH);
   assert_true(rows(output, "samples") >= 10);
+  char value[64];
+  fact(output, "exit_status", value); /* it still ran */
+  assert_string_equal(value, "");
 }
 
 static void what_cannot_start_leaves_nothing(void **state) {
