@@ -27,6 +27,7 @@ struct mic_processor {
   MIC_VEC(uint64_t) throttle_starts; /* by that index; 0: runs */
   struct mic_map strangers; /* pids of processes not asked for, that an old kernel follows too */
   bool read_maps;           /* side records were lost since the maps were read */
+  uint64_t maps_read_ns;    /* when reading them last began */
 };
 
 struct mic_processor *mic_processor_new(const struct mic_processor_options *options) {
@@ -308,8 +309,9 @@ static void ingest(struct mic_processor *processor, struct mic_chunk *chunk) {
       *mic_vec_push(&processor->waiting) = (struct waiting){time_ns, bytes, chunk};
       chunk->held++;
       if (type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2) foresee(processor, bytes, size);
+      /* What was lost came before its record. */
       if (type == PERF_RECORD_LOST && processor->options.perf &&
-          !mic_perf_id_is_sample(processor->options.perf, id))
+          !mic_perf_id_is_sample(processor->options.perf, id) && time_ns > processor->maps_read_ns)
         processor->read_maps = true;
     } else {
       problem(processor, "a perf record that does not hold together");
@@ -326,6 +328,7 @@ void mic_processor_feed(struct mic_processor *processor, struct mic_chunk *chunk
   if (chunk->held == 0) release(processor, chunk);
   if (processor->read_maps) {
     processor->read_maps = false;
+    processor->maps_read_ns = mic_clock_ns();
     mic_target_lost(processor->options.target);
   }
   if (watermark_ns == 0 || watermark_ns < processor->watermark_ns) return;
