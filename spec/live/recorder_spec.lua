@@ -47,7 +47,7 @@ describe("an interrupted recorder", function()
         mkfifo ready
         $microscope record -F 1999 -o x.usprof -- $programs/forever > ready & recorder=$!
         read -r pid < ready
-        sleep 0.2
+        burns $pid 20
         kill -%s $recorder
         wait $recorder; status=$?
         [ -d /proc/$pid ] && exit 99
@@ -248,7 +248,7 @@ describe("options of time and processes", function()
       $microscope record -F 1999 --delay 0.3 -o x.usprof -- $programs/forever end > ready &
       recorder=$!
       read -r pid < ready
-      sleep 0.6
+      burns $pid 60
       touch end
       wait $recorder]], function(run)
         assert.equal(0, run.status, run.err)
@@ -272,7 +272,24 @@ describe("options of time and processes", function()
     end)
   end)
 
-  it("--no-children leaves children out, with a launched and an attached program", function()
+  it("--no-children leaves out what an attached program starts", function()
+    script([[
+      mkfifo ready
+      sh -c 'echo $$; until [ -e go ]; do :; done; $0/chain 300; :' $programs > ready & pid=$!
+      read -r line < ready
+      $microscope record -q -F 1999 --no-children -o x.usprof -p $pid & recorder=$!
+      until readlink /proc/$recorder/fd/* | grep -q libc; do :; done
+      sleep 0.1
+      touch go
+      wait $recorder]], function(run)
+        assert.equal(0, run.status, run.err)
+        assert.equal(1, run:summary().processes)
+        assert.is_true(run:summary().samples > 0)
+        assert.equal(0, run:with("leaf"), run:tree())
+      end)
+  end)
+
+  it("--no-children leaves out what a started program starts", function()
     script("$microscope record -F 1999 --no-children -o x.usprof -- $programs/renames"
       .. " $programs/chain", function(run)
         assert.equal(0, run.status, run.err)
@@ -290,9 +307,11 @@ describe("options of time and processes", function()
       $programs/forever > b & two=$!
       read -r line < b
       $microscope record -F 1999 -o x.usprof -p $one,$two & recorder=$!
-      sleep 0.4
+      records $recorder
+      burns $one 20
+      burns $two 20
       kill -9 $one
-      sleep 0.1
+      burns $two 10
       kill -0 $recorder || exit 99
       kill -9 $two
       wait $recorder]], function(run)
