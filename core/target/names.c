@@ -36,6 +36,7 @@ struct mic_names {
   pthread_mutex_t lock;
   pthread_cond_t wake;
   requests_vec asked; /* under the lock */
+  bool news;          /* of the asking thread: it was not woken since it was last asked */
   bool closing;       /* under the lock: end when nothing is asked */
   bool dropping;      /* under the lock: end now */
   bool joined;
@@ -170,7 +171,16 @@ void mic_names_ask(struct mic_names *names, uint32_t location, struct mic_image 
                    uint64_t vaddr) {
   pthread_mutex_lock(&names->lock);
   *mic_vec_push(&names->asked) = (struct request){location, image, vaddr};
-  if (names->asked.count == 1) pthread_cond_signal(&names->wake);
+  pthread_mutex_unlock(&names->lock);
+  names->news = true;
+}
+
+/* To wake it costs as much as to name some locations, so it is done for many at once. */
+void mic_names_wake(struct mic_names *names) {
+  if (!names->news) return;
+  names->news = false;
+  pthread_mutex_lock(&names->lock);
+  pthread_cond_signal(&names->wake);
   pthread_mutex_unlock(&names->lock);
 }
 

@@ -17,9 +17,11 @@ struct mic_names;
 
 struct mic_names *mic_names_new(void);
 void mic_names_free(struct mic_names *names); /* drops what is not yet named; NULL is fine */
-/* Name the location at an ELF address of an image. */
+/* Name the location at an ELF address of an image.  The thread is not woken for each. */
 void mic_names_ask(struct mic_names *names, uint32_t location, struct mic_image *image,
                    uint64_t vaddr);
+/* Wake the thread if anything was asked. */
+void mic_names_wake(struct mic_names *names);
 /* Wait until all is named, then append the files, functions and lines to the writer.  Modules
  * whose names are missing have their problem set (image.h). */
 void mic_names_finish(struct mic_names *names, struct mic_writer *writer);
