@@ -89,4 +89,32 @@ function M.microscope(arguments, folder)
   return M.run(M.quote(M.stage .. "/bin/microscope") .. " " .. arguments, folder)
 end
 
+--- Shell functions that wait for conditions, for scripts that record:
+-- `burns PID CENTISECONDS` until the process has spent that much more user CPU time,
+-- `records PID` until a recorder samples: its collector and processor run beside the naming thread.
+-- Each gives up after a minute.
+M.WAITS = [[
+user_time() {
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  set -- ${stat##*)}
+  echo "${12}"
+}
+burns() {
+  began=$(user_time "$1") || return 1
+  for _ in $(seq 1200); do
+    now=$(user_time "$1") || return 1
+    [ $((now - began)) -ge "$2" ] && return 0
+    sleep 0.05
+  done
+  return 1
+}
+records() {
+  for _ in $(seq 1200); do
+    [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -ge 4 ] && return 0
+    sleep 0.05
+  done
+  return 1
+}
+]]
+
 return M

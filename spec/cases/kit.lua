@@ -43,8 +43,8 @@ end
 function M.script(text)
   local folder = helper.folder()
   local run = M.open(folder .. "/x.usprof", folder)
-  helper.write(folder .. "/script", ("microscope=%s\nprograms=%s\n%s\n"):format(M.microscope,
-    helper.quote(M.folder), text))
+  helper.write(folder .. "/script", ("%smicroscope=%s\nprograms=%s\n%s\n"):format(helper.WAITS,
+    M.microscope, helper.quote(M.folder), text))
   run.out, run.err, run.status = helper.run(M.limited .. "sh script", folder)
   return run
 end

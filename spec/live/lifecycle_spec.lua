@@ -141,7 +141,7 @@ describe("the recorded program", function()
       kill -STOP $pid
       until grep -q 'State:.T' /proc/$pid/status; do :; done
       kill -CONT $pid
-      sleep 0.1
+      burns $pid 10
       touch end
       wait $recorder]], function(run)
         assert.equal(0, run.status, run.err)
