@@ -92,6 +92,7 @@ end
 --- Shell functions that wait for conditions, for scripts that record:
 -- `burns PID CENTISECONDS` until the process has spent that much more user CPU time,
 -- `records PID` until a recorder samples: its collector and processor run beside the naming thread.
+-- `attach_to PID OPTIONS` records it with $microscope until it has spent 0.25 s and gives the status.
 -- Each gives up after a minute.
 M.WAITS = [[
 user_time() {
@@ -111,9 +112,17 @@ burns() {
 records() {
   for _ in $(seq 1200); do
     [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -ge 4 ] && return 0
+    grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null || return 1
     sleep 0.05
   done
   return 1
+}
+attach_to() {
+  attached=$1
+  shift
+  "$microscope" record -F 1999 "$@" -o x.usprof -p "$attached" & recorder=$!
+  records $recorder && burns "$attached" 25 && kill -INT $recorder
+  wait $recorder
 }
 ]]
 

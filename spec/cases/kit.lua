@@ -197,15 +197,15 @@ function M.record(command, options)
     options or "", command))
 end
 
---- Attach to a program of the folder that prints a line when it is ready, with --duration, and end
--- it.  `before` is what the shell does before.
+--- Attach to a program of the folder that prints a line when it is ready, for a while, and end it.
+--   `before` is what the shell does before.
 function M.attach(command, options, before)
   return M.script(([[
     mkfifo ready
     $programs/%s > ready & pid=$!
     read -r line < ready
     %s
-    $microscope record -F 1999 --duration 0.3 %s -o x.usprof -p $pid; status=$?
+    attach_to $pid %s; status=$?
     kill -9 $pid
     exit $status]]):format(command, before or "", options or ""))
 end

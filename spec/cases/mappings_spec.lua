@@ -73,7 +73,7 @@ END
         ./victim > ready & pid=$!
         read -r line < ready
         cp $programs/replacement other && mv -f other victim
-        $microscope record -q -F 1999 --duration 0.3 -o x.usprof -p $pid; status=$?
+        $microscope record -q -F 1999 --duration 1 -o x.usprof -p $pid; status=$?
         kill -9 $pid
         exit $status
 END
@@ -141,7 +141,7 @@ END
         child=$(cat /proc/$shell/task/$shell/children)
         pid=${child%% *}
         pid=${pid:-$shell}
-        $microscope record -q -F 1999 --duration 0.3 -o x.usprof -p $pid; status=$?
+        attach_to $pid -q; status=$?
         kill -9 $pid $shell
         exit $status]]):format(command))
       kit.with(run, function()
@@ -240,9 +240,11 @@ describe("hundreds of processes", function()
       run:assert_no_losses()
       assert.equal(301, run:summary().processes)
       run:assert_chain(CHAIN, 1000)
-      -- Position-independent, at 300 addresses: one module each.
+      -- Position-independent, at 300 addresses: one module each. (Not all of crt1's code, which runs
+      -- before main, has symbols with a size.)
       assert.equal(0, run:count(function(names)
-        return names[#names]:match("^chain%+0x") ~= nil or names[#names]:match("^%[") ~= nil
+        return table.concat(names, " "):match(" main ") ~= nil
+          and (names[#names]:match("^chain%+0x") ~= nil or names[#names]:match("^%[") ~= nil)
       end), run:tree())
     end)
   end)

@@ -173,7 +173,7 @@ describe("a stack", function()
       assert.equal(0, run.status, run.err)
       run:assert_no_losses()
       run:assert_chain({ "worker", "burn_in_worker" }, 20)
-      assert.equal(run:with("burn_in_worker"), run:whole(), run:tree())
+      assert.equal(run:with("worker"), run:whole(), run:tree())
     end)
   end)
 
