@@ -92,7 +92,7 @@ end
 --- Shell functions that wait for conditions, for scripts that record:
 -- `burns PID CENTISECONDS` until the process has spent that much more user CPU time,
 -- `records PID` until a recorder samples: its collector and processor run beside the naming thread.
--- `attach_to PID OPTIONS` records it with $microscope until it has spent 0.25 s and gives the status.
+-- `attach_to PID OPTIONS` records it with $microscope until it has spent 0.25 s; the status is its.
 -- Each gives up after a minute.
 M.WAITS = [[
 user_time() {

@@ -44,6 +44,18 @@ static void command_fact(struct mic_writer *writer, const char *const *argv) {
   mic_vec_free(&line);
 }
 
+static void pids_fact(struct mic_writer *writer, const struct mic_record_options *options) {
+  MIC_VEC(char) line = {0};
+  for (uint32_t i = 0; i < options->pid_count; i++) {
+    char text[16];
+    int size = snprintf(text, sizeof text, "%s%u", i ? "," : "", options->pids[i]);
+    for (int c = 0; c < size; c++) *mic_vec_push(&line) = text[c];
+  }
+  *mic_vec_push(&line) = '\0';
+  fact(writer, "attached", line.at);
+  mic_vec_free(&line);
+}
+
 void mic_facts_start(struct mic_writer *writer, const struct mic_record_options *options) {
   struct utsname host;
   memset(&host, 0, sizeof host);
@@ -57,7 +69,7 @@ void mic_facts_start(struct mic_writer *writer, const struct mic_record_options 
     fact(writer, "program", options->argv[0]);
     command_fact(writer, options->argv);
   }
-  for (uint32_t i = 0; i < options->pid_count; i++) number(writer, "attached", options->pids[i]);
+  if (options->pid_count) pids_fact(writer, options);
   bool cycles = options->measure == MIC_MEASURE_CYCLES;
   struct mic_sources_row source = {
     .name = mic_writer_text(writer, cycles ? "cycles" : "cpu-clock"),
@@ -79,8 +91,12 @@ static uint32_t boot_id(struct mic_writer *writer) {
 }
 
 void mic_facts_end(struct mic_writer *writer, uint64_t start_ns, uint64_t duration_ns,
-                   const int32_t *status) {
-  if (status) number(writer, "exit_status", *status);
+                   const struct mic_facts_program *program) {
+  if (program) {
+    number(writer, "exit_status", program->status);
+    number(writer, "user_cpu_ns", (int64_t)program->user_ns);
+    number(writer, "system_cpu_ns", (int64_t)program->system_ns);
+  }
   struct mic_clocks_row row = {
     .monotonic_ns = start_ns,
     .realtime_ns = mic_clock_realtime_ns() - (mic_clock_ns() - start_ns),

@@ -9,9 +9,13 @@
 
 /* The rows of meta and sources that are known at the start. */
 void mic_facts_start(struct mic_writer *writer, const struct mic_record_options *options);
-/* The clocks' row; status is that of the program that was started, NULL without one and while it
- * runs. */
+/* How a started program ended, and what it and all children it waited for spent (getrusage). */
+struct mic_facts_program {
+  int32_t status;
+  uint64_t user_ns, system_ns;
+};
+/* The clocks' row; program is NULL where none was started or it still runs. */
 void mic_facts_end(struct mic_writer *writer, uint64_t start_ns, uint64_t duration_ns,
-                   const int32_t *status);
+                   const struct mic_facts_program *program);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -54,9 +55,10 @@ struct mic_session {
   _Atomic uint64_t stop_ns, stop_cpu_ns; /* 0: not stopped */
   _Atomic uint64_t end_cpu_ns, bytes;
   bool masked, tried, started, joined, told_exit, told_duration, told_done;
-  atomic_bool failed, exited; /* exited: status is set, once and for all */
-  struct mic_error error;     /* written before `done` is signalled */
-  int32_t status;             /* of the program */
+  atomic_bool failed, exited;       /* exited: status is set, once and for all */
+  struct mic_error error;           /* written before `done` is signalled */
+  struct mic_facts_program program; /* how it ended */
+  struct rusage children;           /* of ours that were waited for before */
 };
 
 static char *keep(struct mic_session *s, const char *text) {
@@ -128,6 +130,7 @@ MIC_EXPORT int mic_session_new(const struct mic_record_options *options, struct 
   if (rc != MIC_OK) return rc;
   struct mic_session *s = mic_alloc(sizeof *s);
   s->signals = s->done = -1;
+  getrusage(RUSAGE_CHILDREN, &s->children);
   copy_options(s, options);
   s->queue = mic_queue_new(options->queue_bytes ? options->queue_bytes : 64 << 20);
   struct mic_perf_options perf = {
@@ -267,7 +270,7 @@ static void complete(struct mic_session *s) {
   };
   for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) mic_writer_costs(s->writer, &costs[i]);
   /* One that still runs has no status yet. */
-  mic_facts_end(s->writer, s->start_ns, duration_ns, atomic_load(&s->exited) ? &s->status : NULL);
+  mic_facts_end(s->writer, s->start_ns, duration_ns, atomic_load(&s->exited) ? &s->program : NULL);
 }
 
 static void close_tape(struct mic_session *s, uint64_t stop_ns) {
@@ -366,8 +369,18 @@ MIC_EXPORT void mic_session_stop(struct mic_session *s) {
   mic_collector_stop(s->collector);
 }
 
+static uint64_t time_ns(const struct timeval *time) {
+  return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
 static void set_status(struct mic_session *s, const struct mic_exit *end) {
-  s->status = end->signal ? 128 + end->signal : end->code;
+  struct rusage now;
+  getrusage(RUSAGE_CHILDREN, &now);
+  s->program = (struct mic_facts_program){
+    .status = end->signal ? 128 + end->signal : end->code,
+    .user_ns = time_ns(&now.ru_utime) - time_ns(&s->children.ru_utime),
+    .system_ns = time_ns(&now.ru_stime) - time_ns(&s->children.ru_stime),
+  };
   atomic_store(&s->exited, true);
 }
 
@@ -407,13 +420,14 @@ static bool next_event(struct mic_session *s, struct mic_session_event *event) {
     s->told_done = true;
     join_processor(s);
     bool failed = atomic_load(&s->failed);
-    *event = (struct mic_session_event){failed ? MIC_SESSION_FAILED : MIC_SESSION_DONE, s->status};
+    *event =
+      (struct mic_session_event){failed ? MIC_SESSION_FAILED : MIC_SESSION_DONE, s->program.status};
     return true;
   }
   if (!s->told_exit && has_ended(s)) {
     s->told_exit = true;
     mic_session_stop(s);
-    *event = (struct mic_session_event){MIC_SESSION_EXITED, s->status};
+    *event = (struct mic_session_event){MIC_SESSION_EXITED, s->program.status};
     return true;
   }
   if (!s->told_duration && over_duration(s, mic_clock_ns())) {
@@ -458,7 +472,7 @@ MIC_EXPORT int mic_session_poll(struct mic_session *s, int32_t timeout_ms,
 
 MIC_EXPORT int mic_session_end_program(struct mic_session *s, int32_t *status) {
   struct mic_exit end = {0};
-  *status = s->status;
+  *status = s->program.status;
   if (!s->launch || s->told_exit) return MIC_OK;
   pid_t pid = (pid_t)mic_launch_pid(s->launch);
   mic_launch_wait(s->launch, 0, &end, NULL);
@@ -473,7 +487,7 @@ MIC_EXPORT int mic_session_end_program(struct mic_session *s, int32_t *status) {
   }
   s->told_exit = true;
   set_status(s, &end);
-  *status = s->status;
+  *status = s->program.status;
   return MIC_OK;
 }
 

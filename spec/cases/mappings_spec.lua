@@ -240,8 +240,8 @@ describe("hundreds of processes", function()
       run:assert_no_losses()
       assert.equal(301, run:summary().processes)
       run:assert_chain(CHAIN, 1000)
-      -- Position-independent, at 300 addresses: one module each. (Not all of crt1's code, which runs
-      -- before main, has symbols with a size.)
+      -- Position-independent, at 300 addresses: one module each. (Not all of crt1's code, which
+      -- runs before main, has symbols with a size.)
       assert.equal(0, run:count(function(names)
         return table.concat(names, " "):match(" main ") ~= nil
           and (names[#names]:match("^chain%+0x") ~= nil or names[#names]:match("^%[") ~= nil)

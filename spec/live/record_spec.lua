@@ -157,6 +157,21 @@ describe("record", function()
     assert.is_true(zero - began > 0.4, zero - began)
   end)
 
+  it("tells of time that samples do not stand for", function()
+    local out = shell([[
+      $MICROSCOPE record -q -F 99 -o a.usprof \
+        sh -c 'i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done' &&
+      $MICROSCOPE report a.usprof]])
+    local summary = report("a.usprof").summary
+    -- Hundreds of processes that live for a tenth of a period each: seldom sampled, but counted.
+    assert.is_true(summary.program_user_ns - summary.sampled_ns > 50e6, out)
+    assert.matches("of user CPU time: samples stand for", out)
+    shell("$MICROSCOPE record -q -o b.usprof $SPIN 0.5")
+    summary = report("b.usprof").summary
+    assert.is_true(math.abs(summary.sampled_ns / summary.program_user_ns - 1) < 0.1,
+      summary.sampled_ns .. " " .. summary.program_user_ns)
+  end)
+
   it("keeps what it was recorded with", function()
     shell("$MICROSCOPE record -q -F 1999 --stack-bytes 8K --budget 50 $SPIN 0.2")
     local settings = report("microscope.usprof").summary.settings

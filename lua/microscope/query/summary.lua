@@ -151,14 +151,23 @@ local function program(cap)
   return #out > 0 and table.concat(out, ", ") or "no process"
 end
 
+-- User CPU time of the program, as the kernel counted it; nil when it was not started or its end
+-- not seen, or when sampling began later than the program did.
+local function program_user_ns(meta, settings)
+  if tonumber(settings.delay and settings.delay:match("^[%d.]+") or 0) > 0 then return nil end
+  return tonumber(meta.user_cpu_ns)
+end
+
 --- The facts: program (in words), meta and settings (tables of texts), duration_ns, costs, off,
--- lost_samples, lost_records, threads, processes, problems.
+-- lost_samples, lost_records, threads, processes, problems; program_user_ns (or nil).
 function M.of(cap)
   local lost_samples, lost_records = losses(cap)
+  local meta, settings = facts(cap, "meta"), facts(cap, "settings")
   return {
     program = program(cap),
-    meta = facts(cap, "meta"),
-    settings = facts(cap, "settings"),
+    meta = meta,
+    settings = settings,
+    program_user_ns = program_user_ns(meta, settings),
     duration_ns = duration_ns(cap),
     costs = costs(cap),
     off = off_time(cap),

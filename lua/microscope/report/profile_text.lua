@@ -90,6 +90,21 @@ local function loss_lines(profile, say)
   end
 end
 
+-- Time that samples do not stand for.  A thread is first sampled when it has run for a whole
+-- period, so what lives shorter is not seen; a busy machine misses ticks.  The kernel's split of
+-- user and system time is itself a matter of ticks, so less than a tenth says nothing.
+local function unseen_line(profile, say)
+  local s = profile.summary
+  local user_ns = s.program_user_ns
+  if not user_ns or not profile.source or profile.source.unit ~= "ns" then return end
+  local on = s.duration_ns > 0 and 1 - s.off.total_ns / s.duration_ns or 1
+  local unseen = user_ns * on - profile.tree.weight - s.lost_samples * profile.source.period
+  if unseen < user_ns / 10 or unseen < 50e6 then return end
+  say("the program spent %s of user CPU time: samples stand for %s of it, as threads that live for"
+    .. " less than %s are seldom sampled, and ticks can be missed", text.time(user_ns),
+    text.percent(profile.tree.weight / user_ns), text.time(profile.source.period))
+end
+
 local function end_lines(profile, say)
   local short, count = {}, 0
   for _, entry in ipairs(profile.ends) do
@@ -147,6 +162,7 @@ function M.header(profile, columns, out)
   measure_line(profile, say)
   cost_line(profile, say)
   loss_lines(profile, say)
+  unseen_line(profile, say)
   end_lines(profile, say)
   problem_lines(profile, say)
 end
