@@ -88,7 +88,7 @@ int f%d(struct s%d *p, int n) {
 end
 
 -- Of fixtures/bench/deep.c in a second of CPU time.
-local DEEP_ROUNDS = 20000
+local DEEP_ROUNDS = 35000
 
 --- The programs that are recorded, as shell words, by name.  `scale` is about seconds of CPU time.
 function M.workload(name, scale)
