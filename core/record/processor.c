@@ -296,7 +296,8 @@ static void ingest(struct mic_processor *processor, struct mic_chunk *chunk) {
   while (at + sizeof(struct perf_event_header) <= chunk->used) {
     const uint8_t *bytes = chunk->bytes + at;
     uint16_t size = ((const struct perf_event_header *)(const void *)bytes)->size;
-    if (size < sizeof(struct perf_event_header) || size > chunk->used - at) break;
+    /* Whole u64s, as the kernel writes them (kernel/events/core.c): headers stay aligned. */
+    if (size < sizeof(struct perf_event_header) || size % 8 || size > chunk->used - at) break;
     uint64_t time_ns, id;
     uint32_t type;
     bool whole =

@@ -232,6 +232,22 @@ static void malformed_records_are_counted(void **state) {
   mic_capture_close(cap);
 }
 
+/* As on a damaged tape: what follows would be read from an odd address. */
+static void a_record_of_an_odd_size_ends_its_chunk(void **state) {
+  (void)state;
+  struct world w;
+  begin(&w);
+  put_header(&w, PERF_RECORD_SAMPLE, 17);
+  put64(&w, 77);
+  put(&w, "", 1);
+  put_name(&w, PID, START + 1, "whole\0\0");
+  feed(&w, START + 10);
+  struct mic_capture *cap = finish(&w, START + 10);
+  assert_int_equal(((const uint64_t *)column(cap, "problems", "count", 1))[0], 1);
+  column(cap, "thread_names", "time_ns", 0);
+  mic_capture_close(cap);
+}
+
 /* Whatever bytes come, the chunk comes back and the capture is valid. */
 static void any_bytes_leave_a_valid_capture(void **state) {
   (void)state;
@@ -311,6 +327,7 @@ int main(void) {
     cmocka_unit_test(records_are_put_in_order_of_time),
     cmocka_unit_test(losses_and_throttling_are_rows),
     cmocka_unit_test(malformed_records_are_counted),
+    cmocka_unit_test(a_record_of_an_odd_size_ends_its_chunk),
     cmocka_unit_test(any_bytes_leave_a_valid_capture),
     cmocka_unit_test(a_tape_without_watermarks_is_malformed),
   };
