@@ -52,6 +52,12 @@ describe("the program", function()
     end
   end)
 
+  it("hands on as many words as the kernel lets a program have", function()
+    local out, err, status = helper.run(([[%s/bin/microscope record -q -o words.usprof -- \
+      sh -c 'echo $#' sh $(seq 100000)]]):format(helper.quote(helper.stage)), folder)
+    assert.same({ "100000\n", "", 0 }, { out, err, status })
+  end)
+
   it("ends quietly when its reader goes away", function()
     local _, err = helper.run(("%s/bin/microscope completion zsh | head -c 1 > /dev/null"):format(
       helper.quote(helper.stage)))

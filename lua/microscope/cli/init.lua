@@ -120,6 +120,13 @@ local function takes_next(by_alias, word)
   return false
 end
 
+-- The words from number i on.  unpack would fail at some thousands of them.
+local function words_from(words, i)
+  local out = {}
+  for k = i, #words do out[#out + 1] = words[k] end
+  return out
+end
+
 --- Where a command line turns from options to the program: the words before, and the program
 -- with its arguments ("--" itself dropped).  A program's own options are its own.
 function M.split_program(parser, words)
@@ -131,9 +138,9 @@ function M.split_program(parser, words)
   while i <= #words do
     local word = words[i]
     if word == "--" then
-      return options, { unpack(words, i + 1) }
+      return options, words_from(words, i + 1)
     elseif word:sub(1, 1) ~= "-" or word == "-" then
-      return options, { unpack(words, i) }
+      return options, words_from(words, i)
     end
     options[#options + 1] = word
     if takes_next(by_alias, word) and words[i + 1] then
@@ -147,10 +154,10 @@ end
 
 local function run(argv)
   local parser, by_name = M.parser()
-  local words, program = { unpack(argv) }, nil
+  local words, program = words_from(argv, 1), nil
   local command = by_name[argv[1]] and module_of(argv[1])
   if command and command.takes_program then
-    words, program = M.split_program(by_name[argv[1]], { unpack(argv, 2) })
+    words, program = M.split_program(by_name[argv[1]], words_from(argv, 2))
     table.insert(words, 1, argv[1])
   end
   local args = parser:parse(words)
