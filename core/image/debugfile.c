@@ -4,13 +4,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 
@@ -55,11 +55,11 @@ int mic_debugfile_open_fd(const char *root, const char *path) {
 static bool has_crc(int fd, uint32_t want) {
   size_t room = 1 << 20;
   unsigned char *buffer = mic_alloc(room);
-  uLong crc = crc32(0, NULL, 0);
+  uint32_t crc = 0; /* what libdeflate starts from */
   off_t at = 0;
   ssize_t got;
   while ((got = pread(fd, buffer, room, at)) > 0) {
-    crc = crc32(crc, buffer, (uInt)got);
+    crc = libdeflate_crc32(crc, buffer, (size_t)got);
     at += got;
   }
   free(buffer);

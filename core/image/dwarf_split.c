@@ -163,7 +163,7 @@ static struct mic_dwarf_unit *try_object(struct mic_dwarf_unit *skeleton, const 
                                          size_t dir_size, const char *name) {
   char path[PATH_MAX_BYTES];
   int size = snprintf(path, sizeof path, "%.*s%s%s", (int)dir_size, dir ? dir : "",
-                      dir_size > 0 && dir[dir_size - 1] != '/' ? "/" : "", name);
+                      dir && dir_size > 0 && dir[dir_size - 1] != '/' ? "/" : "", name);
   if (size < 0 || size >= (int)sizeof path || path[0] != '/') return NULL;
   struct mic_dwarf *d = skeleton->file->owner;
   struct mic_elf *elf = open_once(d, path);

@@ -5,7 +5,7 @@
  * section says it holds is bounded before anything is allocated.
  */
 #include <inttypes.h>
-#include <zlib.h>
+#include <libdeflate.h>
 #include <zstd.h>
 
 #include "image/elf_internal.h"
@@ -68,17 +68,13 @@ static int find_section(const struct mic_elf *elf, const char *name, uint64_t *i
 }
 
 static bool inflate_all(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size) {
-  z_stream z = {0};
-  if (inflateInit(&z) != Z_OK) return false;
-  /* Both sizes are bounded by UNPACKED_MAX_BYTES and the caller's check: they fit avail_in. */
-  z.next_in = (Bytef *)(uintptr_t)from;
-  z.avail_in = (uInt)from_size;
-  z.next_out = to;
-  z.avail_out = (uInt)to_size;
-  int code = inflate(&z, Z_FINISH);
-  bool whole = code == Z_STREAM_END && z.total_out == to_size;
-  inflateEnd(&z);
-  return whole;
+  struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+  if (!decompressor) return false;
+  /* Without a place for the actual size anything but exactly to_size is an error. */
+  enum libdeflate_result result =
+    libdeflate_zlib_decompress(decompressor, from, from_size, to, to_size, NULL);
+  libdeflate_free_decompressor(decompressor);
+  return result == LIBDEFLATE_SUCCESS;
 }
 
 static int unpack(const struct mic_elf *elf, const char *name, uint32_t type, const uint8_t *from,

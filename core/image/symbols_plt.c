@@ -53,7 +53,8 @@ static bool decode_stub(const uint8_t *bytes, size_t size, uint64_t vaddr, uint6
     return mic_cursor_u8(&c) == 0xe9; /* jmp rel32, to the first stub */
   }
   if (mic_cursor_left(&c) > 0 && c.at[0] == 0xf2) mic_cursor_take(&c, 1);
-  if (mic_cursor_u8(&c) != 0xff || mic_cursor_u8(&c) != 0x25) return false; /* jmp *rel32(%rip) */
+  uint8_t opcode = mic_cursor_u8(&c), modrm = mic_cursor_u8(&c);
+  if (opcode != 0xff || modrm != 0x25) return false; /* jmp *rel32(%rip) */
   int32_t distance = (int32_t)mic_cursor_u32(&c);
   *slot = vaddr + mic_cursor_offset(&c) + (uint64_t)(int64_t)distance;
   return !c.bad;

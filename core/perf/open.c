@@ -94,7 +94,7 @@ int mic_perf_probe(const struct mic_perf_options *options, struct mic_perf_featu
   *out = (struct mic_perf_features){0};
   int code = mic_perf_online_cpus(&cpus, err);
   if (code) return code;
-  uint32_t cpu = cpus.at[0];
+  uint32_t cpu = cpus.count ? cpus.at[0] : 0; /* there is at least the one we run on */
   mic_vec_free(&cpus);
   mic_perf_sample_attr(&attr, options, out);
   int fd = mic_perf_open(&attr, 0, cpu);

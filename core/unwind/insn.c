@@ -22,6 +22,8 @@ static const char two_byte[] =
   "mmBmBBBm........mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"; /* c0-ff */
 _Static_assert(sizeof one_byte == 257 && sizeof two_byte == 257, "one character an opcode");
 
+static int32_t sign_extend(uint8_t byte) { return (byte ^ 0x80) - 0x80; }
+
 static void read_memory_operand(struct mic_cursor *c, uint8_t rex, struct mic_insn *out) {
   uint8_t base = out->rm & 7;
   if (base == 4) { /* SIB */
@@ -37,7 +39,7 @@ static void read_memory_operand(struct mic_cursor *c, uint8_t rex, struct mic_in
     if (out->rip_relative) out->base = MIC_INSN_NO_REG;
   }
   if (out->address32) out->base = out->index = MIC_INSN_NO_REG;
-  if (out->mod == 1) out->displacement = (int8_t)mic_cursor_u8(c);
+  if (out->mod == 1) out->displacement = sign_extend(mic_cursor_u8(c));
   if (out->mod == 2 || (base == 5 && out->mod == 0)) out->displacement = (int32_t)mic_cursor_u32(c);
 }
 
@@ -59,7 +61,7 @@ static bool read_operands(struct mic_cursor *c, char form, uint8_t rex, struct m
   case '.':
   case 'm': return true;
   case 'b':
-  case 'B': out->immediate = (int8_t)mic_cursor_u8(c); return true;
+  case 'B': out->immediate = sign_extend(mic_cursor_u8(c)); return true;
   case 'w': out->immediate = mic_cursor_u16(c); return true;
   case 'd': out->immediate = (int32_t)mic_cursor_u32(c); return true;
   case 'v':

@@ -7,8 +7,8 @@ enum { EXTRAS_MAX = 17 }; /* one a register */
 
 void mic_rules_init(struct mic_rules *rules) {
   *rules = (struct mic_rules){0};
-  for (uint8_t cfa = MIC_CFA_NONE; cfa <= MIC_CFA_UNSUPPORTED; cfa++)
-    mic_rules_intern(rules, &(struct mic_rule){.cfa = cfa}, NULL, 0);
+  for (int cfa = MIC_CFA_NONE; cfa <= MIC_CFA_UNSUPPORTED; cfa++)
+    mic_rules_intern(rules, &(struct mic_rule){.cfa = (uint8_t)cfa}, NULL, 0);
 }
 
 void mic_rules_free(struct mic_rules *rules) {

@@ -162,7 +162,7 @@ static struct caller new_caller(const struct mic_walk *w, uint32_t kept) {
 
 static enum mic_end step_rule(struct mic_walk *w, const struct mic_step *s,
                               const struct mic_reader *reader) {
-  uint64_t cfa;
+  uint64_t cfa = 0;
   enum mic_end end = find_cfa(w, s, reader, &cfa);
   if (end != MIC_END_NONE) return end;
   struct caller c = new_caller(w, MIC_PRESERVED);
