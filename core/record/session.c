@@ -324,6 +324,8 @@ static int start_threads(struct mic_session *s, struct mic_error *err) {
   if (rc != MIC_OK) return rc;
   int failed = pthread_create(&s->thread, NULL, process, s);
   if (failed) {
+    mic_collector_free(s->collector); /* nobody takes what it collects */
+    s->collector = NULL;
     errno = failed;
     return mic_fail_sys(err, "the processor's thread could not be made");
   }

@@ -124,17 +124,6 @@ static void end_thread(struct mic_target *target, uint64_t time_ns, struct mic_t
     mic_map_remove(&target->by_tid, thread->tid, 0);
 }
 
-struct mic_thread *mic_target_thread(struct mic_target *target, uint64_t time_ns, uint32_t pid,
-                                     uint32_t tid) {
-  uint32_t id = mic_map_get(&target->by_tid, tid, 0);
-  struct mic_process *process = mic_target_process(target, time_ns, pid);
-  if (id != MIC_NONE) {
-    if (target->threads.at[id]->process == process->id) return target->threads.at[id];
-    end_thread(target, time_ns, target->threads.at[id]); /* its exit was lost, its id reused */
-  }
-  return add_thread(target, time_ns, process, tid);
-}
-
 static void end_process(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
   while (process->live) end_thread(target, time_ns, process->live);
   process->end_ns = mic_target_relative(target, time_ns);
@@ -142,6 +131,21 @@ static void end_process(struct mic_target *target, uint64_t time_ns, struct mic_
   mic_vec_free(&process->maps.all);
   if (mic_map_get(&target->by_pid, process->pid, 0) == process->id)
     mic_map_remove(&target->by_pid, process->pid, 0);
+}
+
+struct mic_thread *mic_target_thread(struct mic_target *target, uint64_t time_ns, uint32_t pid,
+                                     uint32_t tid) {
+  uint32_t id = mic_map_get(&target->by_tid, tid, 0);
+  struct mic_process *process = mic_target_process(target, time_ns, pid);
+  if (id != MIC_NONE) {
+    struct mic_thread *known = target->threads.at[id];
+    if (known->process == process->id) return known;
+    /* Its exit was lost, its id is used again; with its last thread a process is over too. */
+    end_thread(target, time_ns, known);
+    struct mic_process *old = target->processes.at[known->process];
+    if (!old->live) end_process(target, time_ns, old);
+  }
+  return add_thread(target, time_ns, process, tid);
 }
 
 void mic_target_rename(struct mic_target *target, struct mic_thread *thread, uint64_t time_ns,

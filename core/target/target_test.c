@@ -103,6 +103,21 @@ static void a_process_id_that_comes_again_is_another_process(void **state) {
   mic_capture_close(cap);
 }
 
+/* Its exit was lost, and its last thread's id is one of another process now. */
+static void a_thread_id_that_comes_again_ends_its_process(void **state) {
+  (void)state;
+  struct world w;
+  begin(&w, true);
+  mic_target_name(w.target, 10, PID, PID, "a", false);
+  mic_target_fork(w.target, 11, PID + 5, PID + 5, PID, PID);
+  mic_target_name(w.target, 20, PID, PID + 5, "b", false);
+  struct mic_capture *cap = finish(&w);
+  const uint64_t *ends = column(cap, "processes", "end_ns", 2);
+  assert_int_equal(ends[0], UINT64_MAX);
+  assert_int_equal(ends[1], 20);
+  mic_capture_close(cap);
+}
+
 /* Without its fork's record, and those of its mappings: they are read. */
 static void a_process_first_seen_after_a_loss_has_its_mappings(void **state) {
   (void)state;
@@ -122,6 +137,7 @@ int main(void) {
     cmocka_unit_test(exec_ends_the_other_threads),
     cmocka_unit_test(the_last_thread_ends_the_process),
     cmocka_unit_test(a_process_id_that_comes_again_is_another_process),
+    cmocka_unit_test(a_thread_id_that_comes_again_ends_its_process),
     cmocka_unit_test(a_process_first_seen_after_a_loss_has_its_mappings),
   };
   return cmocka_run_group_tests_name("target", tests, NULL, NULL);
