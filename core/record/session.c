@@ -174,17 +174,25 @@ static int launch(struct mic_session *s, struct mic_error *err) {
   return mic_perf_add_task(s->perf, mic_launch_pid(s->launch), when, err);
 }
 
-/* Opens the events of every thread of a process; *added counts those that were new. */
-static int attach_threads(struct mic_session *s, uint32_t pid, size_t *added,
+/* Opens the events of every thread of a process; *added counts those that were new. A main thread
+ * that has ended stays listed as long as the process: it is counted in *dead. */
+static int attach_threads(struct mic_session *s, uint32_t pid, size_t *added, size_t *dead,
                           struct mic_error *err) {
   struct mic_pids tids = {0};
-  bool stable;
+  bool stable, leader = false;
   int rc = mic_process_threads(pid, &tids, &stable, err);
-  size_t missing = 0;
-  for (size_t i = 0; rc == MIC_OK && i < tids.count; i++)
-    if (!mic_perf_has(s->perf, tids.at[i])) tids.at[missing++] = tids.at[i];
+  size_t missing = 0, gone = 0;
+  for (size_t i = 0; rc == MIC_OK && i < tids.count; i++) {
+    if (mic_perf_has(s->perf, tids.at[i])) continue;
+    if (tids.at[i] == pid)
+      leader = true;
+    else
+      tids.at[missing++] = tids.at[i];
+  }
+  if (rc == MIC_OK && leader) rc = mic_perf_add_tasks(s->perf, &pid, 1, MIC_PERF_NOW, &gone, err);
   if (rc == MIC_OK) rc = mic_perf_add_tasks(s->perf, tids.at, missing, MIC_PERF_NOW, NULL, err);
-  *added += missing;
+  *added += missing + (leader && !gone);
+  *dead += gone;
   mic_pids_free(&tids);
   return rc;
 }
@@ -194,13 +202,18 @@ static int attach(struct mic_session *s, struct mic_error *err) {
     int rc = mic_process_fd(s->pids[i], 0, &s->pidfds[i], err);
     if (rc != MIC_OK) return rc;
   }
+  size_t all = 0, dead_before = 0;
   for (int round = 0; round < ATTACH_ROUNDS; round++) {
-    size_t added = 0;
+    size_t added = 0, dead = 0;
     for (uint32_t i = 0; i < s->options.pid_count; i++) {
-      int rc = attach_threads(s, s->pids[i], &added, err);
+      int rc = attach_threads(s, s->pids[i], &added, &dead, err);
       if (rc != MIC_OK) return rc;
     }
-    if (added == 0) return MIC_OK;
+    all += added;
+    /* What a main thread made before it ended is listed in the round after. */
+    if (added == 0 && dead == dead_before)
+      return all ? MIC_OK : mic_fail(err, MIC_EGONE, "process %u has ended", s->pids[0]);
+    dead_before = dead;
   }
   return mic_fail(err, MIC_ELIMIT, "the process makes threads faster than they can be attached to");
 }

@@ -149,6 +149,21 @@ describe("the recorded program", function()
       end)
   end)
 
+  it("that has ended and is not waited for cannot be attached to", function()
+    script([[
+      sh -c 'true & echo $! > ended; exec sleep 100' & keeper=$!
+      until [ -s ended ] && grep -q 'State:.Z' /proc/$(cat ended)/status; do :; done
+      status=0
+      $microscope record -o x.usprof --pid $(cat ended) || status=$?
+      kill $keeper
+      rm ended
+      exit $status]], function(run)
+        assert.equal(1, run.status)
+        assert.matches("^microscope record: process %d+ has ended\n$", run.err)
+        assert.equal("", files(run))
+      end)
+  end)
+
   it("that is not there, or is no program, is one clear error", function()
     for program, message in pairs {
       ["./nothing"] = "no such program: ./nothing",
