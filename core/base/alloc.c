@@ -15,18 +15,30 @@ struct mic_arena_chunk {
   _Alignas(ALIGN) char data[];
 };
 
-static void *or_die(void *got, size_t size) {
-  if (got || size == 0) return got;
+static _Noreturn void refuse(size_t size) {
   fprintf(stderr, "microscope: out of memory: %zu more bytes were refused\n", size);
   exit(1);
 }
 
-void *mic_alloc(size_t size) { return or_die(calloc(1, size ? size : 1), size); }
+static void *or_die(void *got, size_t size) {
+  if (got || size == 0) return got;
+  refuse(size);
+}
 
-void *mic_realloc(void *old, size_t size) { return or_die(realloc(old, size ? size : 1), size); }
+/* No allocation may be larger than PTRDIFF_MAX (malloc(3)); saying so spares the libraries asking,
+ * and compilers warning. */
+void *mic_alloc(size_t size) {
+  if (size > PTRDIFF_MAX) refuse(size);
+  return or_die(calloc(1, size ? size : 1), size);
+}
+
+void *mic_realloc(void *old, size_t size) {
+  if (size > PTRDIFF_MAX) refuse(size);
+  return or_die(realloc(old, size ? size : 1), size);
+}
 
 void *mic_try_alloc(size_t count, size_t each) {
-  if (each && count > PTRDIFF_MAX / each) return NULL; /* more than any allocation may be */
+  if (each && count > PTRDIFF_MAX / each) return NULL;
   return calloc(count ? count : 1, each ? each : 1);
 }
 
@@ -40,7 +52,7 @@ void *mic_vec_grow_(void *at, size_t *room, size_t need, size_t each) {
   if (need <= *room) return at;
   size_t grown = *room ? *room * 2 : 16;
   if (grown < need) grown = need;
-  if (grown > SIZE_MAX / each) or_die(NULL, SIZE_MAX);
+  if (grown > PTRDIFF_MAX / each) refuse(SIZE_MAX);
   at = mic_realloc(at, grown * each);
   *room = grown;
   return at;
