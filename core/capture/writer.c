@@ -229,7 +229,7 @@ static int open_temp(struct mic_writer *w, struct mic_error *err) {
     if (w->named) return 0;
     if (errno != EEXIST) break;
   }
-  return mic_fail_sys(err, "creating %.150s", w->temp);
+  return mic_fail_sys(err, "creating %.150s", w->path);
 }
 
 static void release(struct mic_writer *w) {

@@ -202,6 +202,17 @@ int mic_launch_new(char *const *argv, const struct mic_launch_options *options,
 uint32_t mic_launch_pid(const struct mic_launch *launch) { return (uint32_t)launch->pid; }
 int mic_launch_pidfd(const struct mic_launch *launch) { return launch->pidfd; }
 
+/* What a missing file means: the program itself, or the interpreter that a script or an ELF file
+ * asks for.  A bare name is looked for in $PATH only, even beside a file of that name. */
+static int explain_missing(const char *program, struct mic_error *err) {
+  bool here = access(program, F_OK) == 0;
+  if (!here) return mic_fail(err, MIC_ENOENT, "no such program: %s", program);
+  if (strchr(program, '/'))
+    return mic_fail(err, MIC_ENOENT, "starting %s: the interpreter it names is missing", program);
+  return mic_fail(err, MIC_ENOENT, "no such program: %s (to run the one here: ./%s)", program,
+                  program);
+}
+
 static int explain(const struct mic_launch *launch, const struct failure *failure,
                    struct mic_error *err) {
   int code;
@@ -211,7 +222,7 @@ static int explain(const struct mic_launch *launch, const struct failure *failur
   if (failure->stage == STAGE_LIMIT)
     return mic_fail_sys(err, "restoring the file limit of %s", launch->program);
   if (failure->sys == ENOENT || failure->sys == ENOTDIR)
-    code = mic_fail(err, MIC_ENOENT, "no such program: %s", launch->program);
+    code = explain_missing(launch->program, err);
   else
     code = mic_fail_sys(err, "starting %s", launch->program);
   if (err) err->sys = failure->sys;

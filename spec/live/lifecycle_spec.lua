@@ -164,6 +164,17 @@ describe("the recorded program", function()
       end)
   end)
 
+  it("that is a script without its interpreter, or is not in $PATH, is told apart", function()
+    script([[
+      printf '#!/no/such/interpreter\n' > tool; chmod +x tool
+      $microscope record -o x.usprof ./tool
+      $microscope record -o x.usprof tool; rm tool]], function(run)
+        assert.equal("microscope record: starting ./tool: the interpreter it names is missing\n"
+          .. "microscope record: no such program: tool (to run the one here: ./tool)\n", run.err)
+        assert.equal("", files(run))
+      end)
+  end)
+
   it("that is not there, or is no program, is one clear error", function()
     for program, message in pairs {
       ["./nothing"] = "no such program: ./nothing",
