@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -14,6 +15,11 @@ MIC_EXPORT int32_t mic_host_secure(void) { return getauxval(AT_SECURE) != 0; }
 MIC_EXPORT uint32_t mic_host_uid(void) { return geteuid(); }
 
 MIC_EXPORT int32_t mic_host_is_terminal(int32_t fd) { return isatty(fd) == 1; }
+
+MIC_EXPORT int32_t mic_host_reads_lines(int32_t fd) {
+  struct termios mode;
+  return tcgetattr(fd, &mode) == 0 && (mode.c_lflag & ICANON) && (mode.c_lflag & ECHO);
+}
 
 MIC_EXPORT uint32_t mic_host_columns(int32_t fd) {
   struct winsize size = {0};

@@ -19,6 +19,9 @@ int32_t mic_host_secure(void);
 uint32_t mic_host_uid(void);
 /* 1 when the descriptor is a terminal. */
 int32_t mic_host_is_terminal(int32_t fd);
+/* 1 when the descriptor is a terminal that reads lines and echoes them.  Editors, pagers, shells
+ * and all that edit a line switch that off while they own the screen. */
+int32_t mic_host_reads_lines(int32_t fd);
 /* The width of the terminal behind fd in columns; 0 when it is none or does not say. */
 uint32_t mic_host_columns(int32_t fd);
 

@@ -50,6 +50,15 @@ local function add_help(parser)
   end)
 end
 
+-- In help: "-o, --output FILE", where argparse would take a line for each name.
+local function one_line_label(option)
+  function option:_get_label_lines()
+    local words = self:_get_argument_list()
+    table.insert(words, 1, table.concat(self._public_aliases, ", "))
+    return { table.concat(words, " ") }
+  end
+end
+
 local function examples_text(examples)
   local lines = { "Examples:" }
   for _, example in ipairs(examples) do
@@ -84,7 +93,7 @@ function M.parser()
   local parser = argparse("microscope")
     :description("An exact profiler for Linux: records a program and reports where its time went.")
     :require_command(true):command_target("command"):add_help(false)
-    :help_max_width(80):usage_max_width(80)
+    :help_max_width(80):usage_max_width(80):help_description_margin(27)
     :epilog("microscope COMMAND --help tells about a command.")
   add_help(parser)
   parser:flag("--version"):description("Show the version."):action(function()
@@ -99,6 +108,7 @@ function M.parser()
       :epilog(examples_text(command.examples))
     add_help(sub)
     command.options(sub)
+    for _, option in ipairs(sub._options) do one_line_label(option) end
     if command.usage then sub:usage("Usage: microscope " .. command.usage) end
     by_name[name] = sub
   end

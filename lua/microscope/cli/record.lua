@@ -70,7 +70,7 @@ function M.options(parser)
     :description("The capture to write (./microscope.usprof); an older one is kept as FILE.old.")
   parser:option("-p --pid"):argname("PID[,PID...]"):convert(pids):count("*"):action("concat")
     :description("Attach to these processes instead of starting a program.")
-  parser:option("--preset"):argname("NAME"):default("dev")
+  parser:option("--preset"):argname("NAME"):default("dev"):show_default(false)
     :description("prod, dev (the default) or max; or a preset file of yours, by name or path.")
   parser:option("-F --rate"):argname("HZ"):convert(number("rate"))
     :description("Samples a second of CPU time.")
@@ -96,6 +96,9 @@ end
 local function to_options(args)
   if #args.program > 0 and args.pid and #args.pid > 0 then
     cli.misuse("give a program or --pid, not both")
+  end
+  if args.output == "-" then
+    cli.misuse("a capture is written to a file, not to a pipe (./- is a file of that name)")
   end
   local has_pids = args.pid and #args.pid > 0
   if #args.program == 0 and not has_pids then
@@ -131,10 +134,17 @@ end
 
 local function say(line) io.stderr:write("microscope: ", line, "\n") end
 
--- The live line: rewritten in place, cleared before anything else is said.
+-- A recording that is over by then needs no line, and most programs that take the screen for
+-- themselves have taken it.
+local LIVE_AFTER_NS = 1e9
+
+-- The live line: rewritten in place, cleared before anything else is said.  Not while a program
+-- edits lines or draws on this screen.  Gives whether there is one now.
 local function live_line(n)
+  if n.elapsed_ns < LIVE_AFTER_NS or not text.reads_lines(2) then return false end
   io.stderr:write(("\r\27[K%s  %s  %s lost  %s"):format(text.time(n.elapsed_ns),
     text.plural(n.samples, "sample"), text.count(n.lost_samples), text.size(n.bytes)))
+  return true
 end
 
 local function say_losses(n)
@@ -176,7 +186,8 @@ local function say_end(n, o)
   say_rings(n)
 end
 
--- Poll to the end.  Gives the exit status and whether the capture is there.
+-- Poll to the end.  `live` is nil or false for no live line.  Gives the exit status, and the signal
+-- that stopped the recording; nil and why when it failed.
 local function drive(s, live)
   -- Five lines a second are read as motion, and cost nothing.
   local tick_ms = live and 200 or 1000
@@ -193,7 +204,7 @@ local function drive(s, live)
     elseif kind == "duration" then
       s:stop()
     elseif live and kind == "tick" then
-      live_line(s:numbers())
+      live.drawn = live_line(s:numbers())
     end
   end
   return status, signal
@@ -203,9 +214,10 @@ end
 local function record(s, o, args)
   local ok, err = s:start()
   if not ok then cli.fail("%s", err.message) end
-  local live = not args.quiet and text.is_terminal(2)
+  local live = not args.quiet and text.is_terminal(2) and { drawn = false }
   local status, signal = drive(s, live)
-  if live then io.stderr:write("\r\27[K") end
+  -- Only a line of ours is cleared: the program may have ended in the middle of one of its own.
+  if live and live.drawn then io.stderr:write("\r\27[K") end
   if status == nil and signal ~= nil and type(signal) ~= "number" then
     cli.fail("%s", tostring(signal))
   end

@@ -47,6 +47,7 @@ function M.options(parser)
     :description(("Leave out tree nodes under this share (%d)."):format(DEFAULT_MIN_PERCENT))
   parser:flag("--lines"):description("Tell functions apart by source line.")
   parser:option("--format"):argname("FORMAT"):choices { "text", "json" }:default("text")
+    :show_default(false)
     :description("text (the default) or json.")
 end
 

@@ -152,8 +152,9 @@ local function program(cap)
 end
 
 -- User CPU time of the program, as the kernel counted it; nil when it was not started or its end
--- not seen, or when sampling began later than the program did.
+-- not seen, or when sampling began later than the program did or left out what it started.
 local function program_user_ns(meta, settings)
+  if settings.children == "no" then return nil end
   if tonumber(settings.delay and settings.delay:match("^[%d.]+") or 0) > 0 then return nil end
   return tonumber(meta.user_cpu_ns)
 end

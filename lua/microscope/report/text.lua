@@ -141,4 +141,7 @@ end
 --- Whether a descriptor is a terminal.
 function M.is_terminal(fd) return C.mic_host_is_terminal(ffi.cast("int32_t", fd)) == 1 end
 
+--- Is the descriptor a terminal that no program draws on or edits lines at?
+function M.reads_lines(fd) return C.mic_host_reads_lines(ffi.cast("int32_t", fd)) == 1 end
+
 return M

@@ -1,0 +1,1 @@
+microscope record -o - ls
