@@ -31,8 +31,7 @@ char *mic_strndup(const char *bytes, size_t size); /* owns; NUL-terminated */
   (((v)->count == (v)->room ? (void)mic_vec_reserve(v, (v)->count + 1) : (void)0), \
    &(v)->at[(v)->count++])
 #define mic_vec_free(v) (free((v)->at), (v)->at = NULL, (v)->count = (v)->room = 0)
-void *mic_vec_grow_(void *at, size_t *room, size_t need, size_t each)
-  __attribute__((returns_nonnull));
+void *mic_vec_grow_(void *at, size_t *room, size_t need, size_t each);
 
 /* An arena: allocations that are all freed at once. */
 struct mic_arena {

@@ -400,7 +400,7 @@ static void run_shape(const struct shape *p) {
     good += right;
     ptrace(PTRACE_DETACH, tid, NULL, 0L);
     nanosleep(&(struct timespec){0, 1000000}, NULL);
-    if (!judge_attach(tid)) break;
+    if (!judge_attach(tid)) fail_msg("%s: gone", p->name);
   }
   print_message("%-24s %zu of %d stops have the shape\n", p->name, good, SHAPE_STOPS);
   assert_int_equal(good, SHAPE_STOPS);
