@@ -151,12 +151,15 @@ describe("the recorded program", function()
 
   it("that has ended and is not waited for cannot be attached to", function()
     script([[
-      sh -c 'true & echo $! > ended; exec sleep 100' & keeper=$!
-      until [ -s ended ] && grep -q 'State:.Z' /proc/$(cat ended)/status; do :; done
+      # It ends once its parent is a program that waits for nobody.
+      sh -c '(until [ -e go ]; do :; done) & echo $! > ended; exec sleep 100' & keeper=$!
+      until grep -q sleep /proc/$keeper/comm; do :; done
+      touch go
+      until grep -q 'State:.Z' /proc/$(cat ended)/status; do :; done
       status=0
       $microscope record -o x.usprof --pid $(cat ended) || status=$?
       kill $keeper
-      rm ended
+      rm ended go
       exit $status]], function(run)
         assert.equal(1, run.status)
         assert.matches("^microscope record: process %d+ has ended\n$", run.err)
