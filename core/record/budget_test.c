@@ -44,6 +44,20 @@ static void cost_settles_under_the_share(void **state) {
   }
 }
 
+/* What is paid once, at the start, does not switch sampling off; what goes on does. */
+static void a_start_is_paid_from_credit(void **state) {
+  (void)state;
+  struct mic_budget budget;
+  mic_budget_start(&budget, 10);
+  assert_int_equal(mic_budget_step(&budget, SECOND, 80000000, SECOND), 1000);
+  for (int window = 0; window < 20; window++)
+    assert_int_equal(mic_budget_step(&budget, SECOND, 5000000, SECOND), 1000);
+  uint32_t duty = 1000;
+  for (int window = 0; window < 20; window++)
+    duty = mic_budget_step(&budget, SECOND, 80000000 / 1000 * duty, SECOND / 1000 * duty);
+  assert_true(duty <= 150);
+}
+
 static void the_same_observations_give_the_same_duty(void **state) {
   (void)state;
   struct mic_budget a, b;
@@ -125,6 +139,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_bound_is_full_duty),
     cmocka_unit_test(cost_settles_under_the_share),
+    cmocka_unit_test(a_start_is_paid_from_credit),
     cmocka_unit_test(the_same_observations_give_the_same_duty),
     cmocka_unit_test(the_queue_keeps_room_for_other_records),
     cmocka_unit_test(a_starved_processor_gets_past_the_bound),
