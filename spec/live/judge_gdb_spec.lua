@@ -133,6 +133,8 @@ local function difference(a, b)
   return table.concat(out, "\n\n")
 end
 
+local COPY_EXHAUSTED = 3 -- of core/capture/ends.def
+
 describe("stacks agree with gdb's:", function()
   local folder
   setup(function() folder = helper.folder() end)
@@ -144,7 +146,8 @@ describe("stacks agree with gdb's:", function()
   end
 
   -- p: command to record, gdb (the same for one round), marked, stops, own (its file's name), env,
-  -- names (compare them), some (not every way is taken in each run).
+  -- names (compare them), some (not every way is taken in each run), deep (its stacks can be longer
+  -- than the longest copy).
   local function check(p)
     local marked = p.symbol or p.marked
     run(("export %s; export MARKED=%s STOPS=%d STACKS=gdb.out; "
@@ -158,6 +161,7 @@ describe("stacks agree with gdb's:", function()
     theirs = without_first(theirs, "-")
     assert.is_true(count(theirs) > 0, "gdb never stopped")
     assert.is_true(count(ours) > 0, "no sample in " .. p.marked)
+    if p.deep then short[COPY_EXHAUSTED] = nil end
     assert.same({}, short)
     assert.equal("", difference(ours, theirs))
     if not p.some then assert.equal("", difference(theirs, ours)) end
@@ -256,6 +260,6 @@ int f%d(int *p, int n) { int s = %d; for (int i = 0; i < n; i++) {
     local cc1 = helper.run("gcc -print-prog-name=cc1"):gsub("%s+$", "")
     local command = cc1 .. " -quiet -O2 -o /dev/null busy.c"
     check { marked = "cgraph_node::expand", symbol = "cgraph_node::expand", own = "cc1",
-      gdb = command, command = command, stops = 1000, some = true }
+      gdb = command, command = command, stops = 1000, some = true, deep = true }
   end)
 end)
