@@ -176,7 +176,8 @@ describe("stacks agree with gdb's:", function()
       run(p.build)
       p.marked, p.own = "marked", p.own or "program"
       p.gdb = "./program " .. p.arguments:format(2, 10)
-      p.command = "./program " .. p.arguments:format(60, 300000)
+      -- A thread is first sampled when it has run for a whole period: each way takes several.
+      p.command = "./program " .. p.arguments:format(12, 3000000)
       check(p)
     end)
   end
