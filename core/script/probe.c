@@ -26,7 +26,6 @@ static struct perf_event_attr attribute(uint32_t what) {
     .exclude_kernel = 1,
     .exclude_hv = 1,
   };
-  if (what == MIC_PROBE_KERNEL) attr.exclude_kernel = 0;
   if (what == MIC_PROBE_CYCLES) {
     attr.type = PERF_TYPE_HARDWARE;
     attr.config = PERF_COUNT_HW_CPU_CYCLES;

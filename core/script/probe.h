@@ -14,9 +14,8 @@
 /* ffi:begin */
 enum mic_probe_what {
   MIC_PROBE_USER = 0,   /* the CPU clock in user space, with registers and a stack copy */
-  MIC_PROBE_KERNEL = 1, /* the same, in the kernel too */
-  MIC_PROBE_CYCLES = 2, /* hardware cycles in user space */
-  MIC_PROBE_LOST = 3    /* counts of what an event lost (Linux 6.0) */
+  MIC_PROBE_CYCLES = 1, /* hardware cycles in user space */
+  MIC_PROBE_LOST = 2    /* counts of what an event lost (Linux 6.0) */
 };
 /* 0 when it can be recorded, else errno. */
 int32_t mic_probe(uint32_t what);

@@ -20,7 +20,7 @@ local M = {
 function M.options() end
 
 -- Numbers of linux/capability.h.
-local CAP_IPC_LOCK, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = 14, 19, 21, 38, 39
+local CAP_IPC_LOCK, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_PERFMON = 14, 19, 21, 38
 
 local EPERM, EACCES, ENOENT, EINVAL, ENOSYS, EOPNOTSUPP = 1, 13, 2, 22, 38, 95
 
@@ -93,19 +93,6 @@ function checks.cycles()
   return false, "hardware cycles (--event cycles): no, " .. why(errno)
 end
 
-function checks.kernel_space()
-  local errno = C.mic_probe(C.MIC_PROBE_KERNEL)
-  if errno == 0 then return true, "time in the kernel: permitted" end
-  return false, "time in the kernel: " .. why(errno),
-    "sysctl kernel.perf_event_paranoid=1 (as root), or run microscope with CAP_PERFMON"
-end
-
-function checks.bpf()
-  if has(CAP_BPF) and has(CAP_PERFMON) then return true, "BPF programs: permitted" end
-  return false, "BPF programs: no, without CAP_BPF and CAP_PERFMON",
-    "run microscope with CAP_BPF and CAP_PERFMON"
-end
-
 function checks.losses()
   if C.mic_probe(C.MIC_PROBE_LOST) == 0 then return true, "exact counts of lost samples: yes" end
   return false, "exact counts of lost samples: no, they came with Linux 6.0;"
@@ -158,8 +145,8 @@ function checks.installation()
   return true, "installation: " .. core.prefix
 end
 
-local ORDER = { "own_programs", "attach", "other_processes", "cycles", "kernel_space", "bpf",
-  "losses", "memory", "descriptors", "installation" }
+local ORDER = { "own_programs", "attach", "other_processes", "cycles", "losses", "memory",
+  "descriptors", "installation" }
 
 function M.run()
   local version = first_line("/proc/sys/kernel/osrelease") or "unknown"
