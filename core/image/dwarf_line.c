@@ -130,21 +130,7 @@ static void emit_row(struct program *p) {
   *mic_vec_push(&lines->rows) = (struct mic_dwarf_row){p->address, file, line};
 }
 
-static void sort_rows(struct mic_dwarf_row *rows, size_t count) {
-  uint64_t *key = mic_alloc((count + 1) * sizeof *key);
-  uint32_t *order = mic_alloc((count + 1) * sizeof *order);
-  struct mic_dwarf_row *copy = mic_alloc((count + 1) * sizeof *copy);
-  for (size_t i = 0; i < count; i++) {
-    key[i] = rows[i].address;
-    order[i] = (uint32_t)i;
-  }
-  mic_sort_by_key(order, key, count);
-  for (size_t i = 0; i < count; i++) copy[i] = rows[order[i]];
-  memcpy(rows, copy, count * sizeof *copy);
-  free(copy);
-  free(order);
-  free(key);
-}
+_Static_assert(offsetof(struct mic_dwarf_row, address) == 0, "mic_sort_records takes it for key");
 
 static void reset(struct program *p) {
   p->address = 0;
@@ -160,7 +146,7 @@ static void end_sequence(struct program *p) {
   bool is_live = false;
   if (count > 0 && count < MIC_NONE) {
     struct mic_dwarf_row *rows = lines->rows.at + p->first;
-    if (!p->sorted) sort_rows(rows, count);
+    if (!p->sorted) mic_sort_records(rows, count, sizeof(struct mic_dwarf_row));
     uint64_t start = rows[0].address;
     is_live =
       start > 0 && start < p->address && mic_elf_is_code(p->unit->file->owner->source.image, start);

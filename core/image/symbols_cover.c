@@ -90,28 +90,38 @@ void mic_sort_by_key(uint32_t *order, const uint64_t *key, size_t count) {
   free(spare);
 }
 
-static void sort_by_start(struct mic_cover_range *ranges, size_t count) {
+static uint64_t key_at(const uint8_t *records, size_t index, size_t each) {
+  uint64_t key;
+  memcpy(&key, records + index * each, sizeof key);
+  return key;
+}
+
+void mic_sort_records(void *records, size_t count, size_t each) {
+  uint8_t *at = records;
   bool sorted = true;
-  for (size_t i = 1; i < count && sorted; i++) sorted = ranges[i - 1].start <= ranges[i].start;
+  for (size_t i = 1; i < count && sorted; i++)
+    sorted = key_at(at, i - 1, each) <= key_at(at, i, each);
   if (sorted) return;
   uint64_t *key = mic_alloc(count * sizeof *key);
   uint32_t *order = mic_alloc(count * sizeof *order);
-  struct mic_cover_range *copy = mic_alloc(count * sizeof *copy);
+  uint8_t *copy = mic_alloc(count * each);
   for (size_t i = 0; i < count; i++) {
-    key[i] = ranges[i].start;
+    key[i] = key_at(at, i, each);
     order[i] = (uint32_t)i;
   }
   mic_sort_by_key(order, key, count);
-  for (size_t i = 0; i < count; i++) copy[i] = ranges[order[i]];
-  memcpy(ranges, copy, count * sizeof *copy);
+  for (size_t i = 0; i < count; i++) memcpy(copy + i * each, at + order[i] * each, each);
+  memcpy(at, copy, count * each);
   free(copy);
   free(order);
   free(key);
 }
 
+_Static_assert(offsetof(struct mic_cover_range, start) == 0, "mic_sort_records takes it for key");
+
 void mic_cover_build(struct mic_cover *cover, struct mic_cover_range *ranges, size_t count) {
   cover->pieces.count = 0;
-  sort_by_start(ranges, count);
+  mic_sort_records(ranges, count, sizeof *ranges);
   struct heap heap = {mic_alloc((count + 1) * sizeof *heap.at), 0};
   mic_vec_reserve(&cover->pieces, count + 1);
   sweep(cover, &heap, ranges, count);

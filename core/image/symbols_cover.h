@@ -37,5 +37,7 @@ void mic_cover_free(struct mic_cover *cover);
 /* Sorts order[] (ids below count) by key[id], ties by their order before.  Linear time: symbol
  * tables come with a million entries. */
 void mic_sort_by_key(uint32_t *order, const uint64_t *key, size_t count);
+/* Sorts records of a size that begin with a u64, which is the key; ties stay in their order. */
+void mic_sort_records(void *records, size_t count, size_t each);
 
 #endif
