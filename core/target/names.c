@@ -5,22 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/alloc.h"
 #include "image/symbols.h"
 #include "target/image.h"
+#include "target/meanings.h"
 
 struct request {
   uint32_t location;
   struct mic_image *image;
   uint64_t vaddr;
-};
-
-struct function {
-  uint32_t name, linkage_name, module, file, line;
-};
-
-struct line {
-  uint32_t location, function, file, line, depth;
 };
 
 /* The symbols of an image: opened once, when a location of it is first named. */
@@ -42,40 +35,8 @@ struct mic_names {
   bool joined;
   /* The thread's own until it is joined. */
   MIC_VEC(struct known_symbols) known; /* by module */
-  struct mic_interner strings;
-  struct mic_map files; /* string -> file */
-  MIC_VEC(uint32_t) file_paths;
-  struct mic_interner function_keys;
-  MIC_VEC(struct function) functions;
-  MIC_VEC(struct line) lines;
+  struct mic_meanings meanings;
 };
-
-static uint32_t intern_text(struct mic_names *names, const char *text) {
-  return mic_intern(&names->strings, text, strlen(text));
-}
-
-static uint32_t intern_file(struct mic_names *names, const char *path) {
-  if (!path) return MIC_NONE;
-  uint32_t text = intern_text(names, path);
-  bool added;
-  uint32_t id = mic_map_intern(&names->files, text, 0, (uint32_t)names->file_paths.count, &added);
-  if (added) *mic_vec_push(&names->file_paths) = text;
-  return id;
-}
-
-static uint32_t intern_function(struct mic_names *names, uint32_t module,
-                                const struct mic_symbol *symbol) {
-  struct function function = {
-    .name = intern_text(names, symbol->name),
-    .linkage_name = intern_text(names, symbol->linkage_name),
-    .module = module,
-    .file = intern_file(names, symbol->decl_file),
-    .line = symbol->decl_line,
-  };
-  uint32_t id = mic_intern(&names->function_keys, (const char *)&function, sizeof function);
-  if (id == names->functions.count) *mic_vec_push(&names->functions) = function;
-  return id;
-}
 
 static void note_problem(struct mic_image *image, const char *problem) {
   if (problem && !image->names_problem)
@@ -106,16 +67,7 @@ static void name_location(struct mic_names *names, const struct request *request
   if (!symbols) return;
   const struct mic_symbol *found;
   size_t count = mic_symbols_lookup(symbols, request->vaddr, &found);
-  for (size_t i = 0; i < count; i++) {
-    struct line line = {
-      .location = request->location,
-      .function = intern_function(names, image->module, &found[i]),
-      .file = intern_file(names, found[i].file),
-      .line = found[i].line,
-      .depth = (uint32_t)i,
-    };
-    *mic_vec_push(&names->lines) = line;
-  }
+  mic_meanings_add(&names->meanings, request->location, image->module, found, count);
 }
 
 /* Takes all that was asked at once; false when the thread is to end. */
@@ -197,46 +149,9 @@ static void join(struct mic_names *names, bool drop) {
   names->joined = true;
 }
 
-static int by_location(const void *a, const void *b) {
-  const struct line *x = a, *y = b;
-  if (x->location != y->location) return x->location < y->location ? -1 : 1;
-  return x->depth < y->depth ? -1 : x->depth > y->depth;
-}
-
-static uint32_t write_text(const struct mic_names *names, struct mic_writer *writer,
-                           uint32_t text) {
-  const struct mic_string *string = &names->strings.strings.at[text];
-  return mic_writer_string(writer, string->bytes, string->size);
-}
-
 void mic_names_finish(struct mic_names *names, struct mic_writer *writer) {
   join(names, false);
-  for (size_t i = 0; i < names->file_paths.count; i++) {
-    struct mic_files_row row = {.path = write_text(names, writer, names->file_paths.at[i])};
-    mic_writer_files(writer, &row);
-  }
-  for (size_t i = 0; i < names->functions.count; i++) {
-    const struct function *f = &names->functions.at[i];
-    struct mic_functions_row row = {
-      .name = write_text(names, writer, f->name),
-      .linkage_name = write_text(names, writer, f->linkage_name),
-      .module = f->module,
-      .file = f->file,
-      .line = f->line,
-    };
-    mic_writer_functions(writer, &row);
-  }
-  if (names->lines.count)
-    qsort(names->lines.at, names->lines.count, sizeof *names->lines.at, by_location);
-  for (size_t i = 0; i < names->lines.count; i++) {
-    const struct line *l = &names->lines.at[i];
-    struct mic_lines_row row = {.location = l->location,
-                                .function = l->function,
-                                .file = l->file,
-                                .line = l->line,
-                                .depth = l->depth};
-    mic_writer_lines(writer, &row);
-  }
+  mic_meanings_write(&names->meanings, writer);
 }
 
 void mic_names_free(struct mic_names *names) {
@@ -245,11 +160,6 @@ void mic_names_free(struct mic_names *names) {
   pthread_mutex_destroy(&names->lock);
   pthread_cond_destroy(&names->wake);
   mic_vec_free(&names->asked);
-  mic_interner_free(&names->strings);
-  mic_map_free(&names->files);
-  mic_vec_free(&names->file_paths);
-  mic_interner_free(&names->function_keys);
-  mic_vec_free(&names->functions);
-  mic_vec_free(&names->lines);
+  mic_meanings_free(&names->meanings);
   free(names);
 }
