@@ -13,7 +13,7 @@
 
 enum {
   MIC_FORMAT_MAJOR = 1, /* a changed meaning */
-  MIC_FORMAT_MINOR = 0, /* a new table, column or enum value */
+  MIC_FORMAT_MINOR = 1, /* a new table, column or enum value */
   /* Segments begin on a cache line. */
   MIC_FORMAT_ALIGN = 64,
   /* 64 Ki rows: at most 512 KiB, so a block and its decoded form stay in a core's L2 cache. */

@@ -78,8 +78,10 @@ static void make_facts(struct making *m) {
   mic_writer_costs(m->w, &(struct mic_costs_row){MIC_COST_STARTUP, 8000000, 9000000});
   mic_writer_costs(m->w, &(struct mic_costs_row){MIC_COST_RUNNING, duration / 200, duration});
   mic_writer_costs(m->w, &(struct mic_costs_row){MIC_COST_FINISHING, 40000000, 41000000});
-  mic_writer_sources(
-    m->w, &(struct mic_sources_row){text(m, "cpu-clock"), MIC_UNIT_CPU_NS, o->period_ns});
+  mic_writer_sources(m->w, &(struct mic_sources_row){.name = text(m, "cpu-clock"),
+                                                     .unit = MIC_UNIT_CPU_NS,
+                                                     .period = o->period_ns,
+                                                     .unit_name = text(m, "%s", "")});
 }
 
 static void make_threads(struct making *m) {
@@ -254,6 +256,44 @@ static void make_samples(struct making *m) {
   free(stack_of);
 }
 
+/* Texts and numbers in turn; the first sample has the first label. */
+static void make_labels(struct making *m) {
+  const struct mic_generate_options *o = &m->options;
+  for (uint32_t i = 0; i < o->labels; i++) {
+    bool number = i % 2;
+    mic_writer_labels(m->w, &(struct mic_labels_row){
+                              .key = text(m, number ? "request_bytes" : "route"),
+                              .kind = number ? MIC_LABEL_NUMBER : MIC_LABEL_TEXT,
+                              .text = number ? text(m, "%s", "") : text(m, "/route/%u", i),
+                              .number = number ? i * 1000ULL : 0,
+                              .unit = number ? text(m, "bytes") : text(m, "%s", ""),
+                            });
+  }
+  uint64_t row = 0;
+  for (uint64_t i = 0; i < o->samples; i += o->labelled, row++)
+    mic_writer_sample_labels(
+      m->w, &(struct mic_sample_labels_row){(uint32_t)i, (uint32_t)(row % o->labels)});
+}
+
+/* Of two one lies inside the other; the last has no end. */
+static void make_zones(struct making *m) {
+  const struct mic_generate_options *o = &m->options;
+  for (uint32_t i = 0; i < 2; i++)
+    mic_writer_sites(m->w, &(struct mic_sites_row){.name = text(m, i ? "query" : "handle"),
+                                                   .category = text(m, "server"),
+                                                   .file = i ? MIC_NONE : 0,
+                                                   .line = i ? 0 : 12});
+  for (uint32_t i = 0; i < o->zones; i++) {
+    uint64_t start_ns = (i / 2 * 4 + i % 2) * o->period_ns;
+    uint64_t length_ns = (3 - i % 2 * 2) * o->period_ns;
+    mic_writer_zones(m->w, &(struct mic_zones_row){.thread = i / 2 % o->threads,
+                                                   .site = i % 2,
+                                                   .start_ns = start_ns,
+                                                   .end_ns = i + 1 < o->zones ? start_ns + length_ns
+                                                                              : UINT64_MAX});
+  }
+}
+
 static void make_losses(struct making *m) {
   uint64_t period = m->options.period_ns;
   mic_writer_losses(m->w, &(struct mic_losses_row){10 * period, MIC_LOSS_SAMPLES, 3, 1});
@@ -273,6 +313,9 @@ static int check(struct mic_generate_options *o, struct mic_error *err) {
   DEFAULT(functions, 5000);
   DEFAULT(stacks, 10000);
   DEFAULT(depth_max, 60);
+  DEFAULT(labels, 4);
+  DEFAULT(labelled, 1000);
+  DEFAULT(zones, 8);
   DEFAULT(samples, 100000);
   DEFAULT(period_ns, 1000000);
 #undef DEFAULT
@@ -301,6 +344,8 @@ MIC_EXPORT int mic_capture_generate(const struct mic_generate_options *options, 
   make_locations(&m);
   make_stacks(&m);
   make_samples(&m);
+  make_labels(&m);
+  make_zones(&m);
   make_losses(&m);
   mic_vec_free(&m.nodes);
   free(m.stacks);

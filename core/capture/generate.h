@@ -23,6 +23,9 @@ struct mic_generate_options {
   uint32_t functions; /* [5000] */
   uint32_t stacks;    /* distinct ones that samples have [10000] */
   uint32_t depth_max; /* frames, at least 5 [60] */
+  uint32_t labels;    /* distinct ones [4] */
+  uint32_t labelled;  /* one sample in so many has a label [1000] */
+  uint32_t zones;     /* [8] */
   uint64_t samples;   /* [100000] */
   uint64_t period_ns; /* a thread's CPU time between samples [1000000] */
   uint64_t seed;

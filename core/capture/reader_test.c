@@ -82,7 +82,8 @@ static void reads_what_was_written(void **state) {
   enum { ROWS = 2 * MIC_BLOCK_ROWS + 5 };
   assert_int_equal(mic_writer_open(path, &w, &err), 0);
   uint32_t name = mic_writer_string(w, "a\0b", 3);
-  mic_writer_sources(w, &(struct mic_sources_row){name, MIC_UNIT_COUNT, 7});
+  mic_writer_sources(w,
+                     &(struct mic_sources_row){.name = name, .unit = MIC_UNIT_COUNT, .period = 7});
   mic_writer_processes(w, &(struct mic_processes_row){.parent = MIC_NONE, .end_ns = UINT64_MAX});
   mic_writer_threads(w, &(struct mic_threads_row){.tid = 3, .end_ns = UINT64_MAX});
   mic_writer_stacks(w, &(struct mic_stacks_row){MIC_NONE, MIC_NONE, MIC_END_OUTERMOST});
@@ -267,14 +268,30 @@ static void a_missing_table_is_empty_a_missing_column_an_error(void **state) {
   struct mic_capture *cap;
   struct mic_column column;
   forge.no_table[MIC_TABLE_samples] = true;
+  forge.no_table[MIC_TABLE_sample_labels] = true; /* it points into samples */
   assert_int_equal(forge_open(&forge, &cap, NULL), 0);
   assert_int_equal(mic_capture_rows(cap, "samples"), 0);
   assert_int_equal(mic_capture_column(cap, "samples", "stack", &column, NULL), 0);
   assert_int_equal(column.blocks, 0);
   mic_capture_close(cap);
   forge.no_table[MIC_TABLE_samples] = false;
+  forge.no_table[MIC_TABLE_sample_labels] = false;
   forge.no_column[MIC_COLUMN_samples_stack] = true;
   assert_non_null(strstr(open_forged(MIC_EFORMAT).msg, "samples.stack"));
+}
+
+/* sources.unit_name came with version 1.1: absent before, required since. */
+static void a_later_column_may_be_absent_before(void **state) {
+  (void)state;
+  struct mic_capture *cap;
+  struct mic_column column;
+  forge.no_column[MIC_COLUMN_sources_unit_name] = true;
+  assert_non_null(strstr(open_forged(MIC_EFORMAT).msg, "sources.unit_name"));
+  forge.header.minor = 0;
+  assert_int_equal(forge_open(&forge, &cap, NULL), 0);
+  assert_int_equal(mic_capture_column(cap, "sources", "unit_name", &column, NULL), MIC_ENOENT);
+  assert_int_equal(mic_capture_column(cap, "sources", "unit", &column, NULL), 0);
+  mic_capture_close(cap);
 }
 
 /* A few bytes may not claim more rows than there is memory for. */
@@ -359,6 +376,7 @@ int main(void) {
     CASE(knows_its_versions),
     CASE(skips_what_it_does_not_know),
     CASE(a_missing_table_is_empty_a_missing_column_an_error),
+    CASE(a_later_column_may_be_absent_before),
     CASE(bounds_what_a_file_claims),
     CASE(refuses_hostile_blocks),
   };

@@ -13,7 +13,16 @@
 /* ffi:begin */
 enum mic_cost { MIC_COST_STARTUP = 0, MIC_COST_RUNNING = 1, MIC_COST_FINISHING = 2 };
 
-enum mic_unit { MIC_UNIT_CPU_NS = 0, MIC_UNIT_CYCLES = 1, MIC_UNIT_COUNT = 2, MIC_UNIT_BYTES = 3 };
+enum mic_unit {
+  MIC_UNIT_CPU_NS = 0,
+  MIC_UNIT_CYCLES = 1,
+  MIC_UNIT_COUNT = 2,
+  MIC_UNIT_BYTES = 3,
+  MIC_UNIT_NS = 4,   /* time that is not CPU time, or that is not known to be */
+  MIC_UNIT_OTHER = 5 /* sources.unit_name says what */
+};
+
+enum mic_label { MIC_LABEL_TEXT = 0, MIC_LABEL_NUMBER = 1 };
 
 enum mic_module_kind {
   MIC_MODULE_ELF = 0,

@@ -159,6 +159,7 @@ int mic_capture_validate(const struct mic_capture *cap, struct mic_error *err) {
   SPAN(processes);
   SPAN(threads);
   SPAN(mappings);
+  SPAN(zones);
   SPAN(off_spans);
 #undef SPAN
   return code;

@@ -177,6 +177,7 @@ static void spans_end_after_they_start(void **state) {
   forge_set(&forge, MIC_COLUMN_mappings_start_ns, 1, 50);
   spoil(MIC_COLUMN_mappings_end_ns, 1, 49, "ends before its start");
   spoil(MIC_COLUMN_off_spans_end_ns, 0, 0, "ends before its start");
+  spoil(MIC_COLUMN_zones_end_ns, 2, 1, "ends before its start");
   accepted();
 }
 
