@@ -121,17 +121,36 @@ static size_t find_functions(struct mic_dwarf_unit *unit, uint64_t vaddr,
   return count;
 }
 
+/* The unit that has the functions of an address, or NULL. */
+static struct mic_dwarf_unit *unit_of(struct mic_dwarf *d, uint64_t vaddr) {
+  if (!d->indexed) index_units(d);
+  uint32_t id = mic_cover_find(&d->cover, vaddr);
+  return id == MIC_NONE ? NULL : &d->main->units.at[id];
+}
+
 size_t mic_dwarf_lookup(struct mic_dwarf *d, uint64_t vaddr, struct mic_dwarf_frame *frames) {
   const uint32_t none = MIC_NONE;
   frames[0] = (struct mic_dwarf_frame){none, none, none, 0, none, 0};
-  if (!d->indexed) index_units(d);
-  uint32_t id = mic_cover_find(&d->cover, vaddr);
-  if (id == MIC_NONE) return 0;
-  struct mic_dwarf_unit *unit = &d->main->units.at[id];
+  struct mic_dwarf_unit *unit = unit_of(d, vaddr);
+  if (!unit) return 0;
   const struct mic_dwarf_lines *lines = mic_dwarf_unit_lines(unit);
   uint32_t file;
   if (lines && mic_dwarf_lines_find(lines, vaddr, &file, &frames[0].line))
     frames[0].file = mic_dwarf_unit_path(unit, file);
   struct mic_dwarf_unit *split = mic_dwarf_split(unit);
   return find_functions(split ? split : unit, vaddr, frames);
+}
+
+void mic_dwarf_extent(struct mic_dwarf *d, uint64_t vaddr, size_t depth,
+                      struct mic_dwarf_ranges *out) {
+  struct mic_dwarf_unit *unit = unit_of(d, vaddr);
+  if (!unit) return;
+  struct mic_dwarf_unit *split = mic_dwarf_split(unit);
+  if (split) unit = split;
+  mic_dwarf_unit_functions(unit);
+  uint32_t id = mic_cover_find(&unit->cover, vaddr);
+  for (; id != MIC_NONE && depth > 0; depth--) id = unit->functions.at[id].parent;
+  Dwarf_Die die;
+  if (id != MIC_NONE && dwarf_offdie(unit->file->dwarf, unit->functions.at[id].entry, &die))
+    mic_dwarf_ranges_of(unit, &die, out);
 }

@@ -35,6 +35,14 @@ struct mic_dwarf_source {
   struct mic_problem *problem;  /* borrowed until close */
 };
 
+struct mic_dwarf_range {
+  uint64_t start, end;
+};
+struct mic_dwarf_ranges { /* a MIC_VEC */
+  struct mic_dwarf_range *at;
+  size_t count, room;
+};
+
 enum { MIC_DWARF_FRAMES_MAX = 128 }; /* inlined one in another; compilers stay far below */
 
 struct mic_dwarf;
@@ -45,5 +53,9 @@ void mic_dwarf_close(struct mic_dwarf *dwarf); /* NULL is fine */
 /* The frames at an address, innermost first, at most MIC_DWARF_FRAMES_MAX.  When the count is 0,
  * frames[0].file and .line are set all the same where a line is known. */
 size_t mic_dwarf_lookup(struct mic_dwarf *dwarf, uint64_t vaddr, struct mic_dwarf_frame *frames);
+/* Appends the code of the function that is number depth of mic_dwarf_lookup's, in the order of its
+ * range list: for an inlined one the code of this one copy of it. */
+void mic_dwarf_extent(struct mic_dwarf *dwarf, uint64_t vaddr, size_t depth,
+                      struct mic_dwarf_ranges *out);
 
 #endif

@@ -107,14 +107,6 @@ struct mic_dwarf_file {
   struct mic_map lines;                 /* offset -> owner's line tables */
 };
 
-struct mic_dwarf_range {
-  uint64_t start, end;
-};
-struct mic_dwarf_ranges {
-  struct mic_dwarf_range *at;
-  size_t count, room;
-};
-
 struct mic_dwarf {
   struct mic_dwarf_source source;
   struct mic_dwarf_file *main, *alt;

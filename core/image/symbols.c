@@ -242,6 +242,31 @@ size_t mic_symbols_lookup(struct mic_symbols *s, uint64_t vaddr, const struct mi
   return result.count;
 }
 
+static int by_start(const void *a, const void *b) {
+  const struct mic_symbol_range *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void mic_symbols_extent(struct mic_symbols *s, uint64_t vaddr, size_t depth,
+                        mic_symbol_ranges *out) {
+  const struct mic_symbol *frames;
+  size_t count = mic_symbols_lookup(s, vaddr, &frames), first = out->count;
+  if (depth >= count) return;
+  bool sized = false;
+  uint32_t entry = depth + 1 == count ? mic_symtab_find(&s->table, vaddr, &sized) : MIC_NONE;
+  if (entry != MIC_NONE && sized) {
+    const struct mic_symtab_entry *e = &s->table.entries.at[entry];
+    *mic_vec_push(out) = (struct mic_symbol_range){e->value, e->value + e->size};
+    return;
+  }
+  struct mic_dwarf_ranges ranges = {0};
+  if (s->dwarf) mic_dwarf_extent(s->dwarf, vaddr, depth, &ranges);
+  for (size_t i = 0; i < ranges.count; i++)
+    *mic_vec_push(out) = (struct mic_symbol_range){ranges.at[i].start, ranges.at[i].end};
+  if (ranges.count > 0) qsort(out->at + first, ranges.count, sizeof *out->at, by_start);
+  mic_vec_free(&ranges);
+}
+
 const char *mic_symbols_problem(const struct mic_symbols *s) {
   return s->problem.size > 0 || s->problem.more > 0 ? s->problem.text : NULL;
 }

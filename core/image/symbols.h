@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 struct mic_symbols_source {
@@ -45,6 +46,16 @@ void mic_symbols_close(struct mic_symbols *symbols); /* NULL is fine */
  * borrowed until the next lookup, the strings in it until close. */
 size_t mic_symbols_lookup(struct mic_symbols *symbols, uint64_t vaddr,
                           const struct mic_symbol **out);
+struct mic_symbol_range { /* of code: [start, end) in ELF addresses */
+  uint64_t start, end;
+};
+typedef MIC_VEC(struct mic_symbol_range) mic_symbol_ranges;
+
+/* Appends the ranges of the function that is number depth of what a lookup of vaddr gives, sorted:
+ * its symbol's for the outermost one, for an inlined one those of the code that this one copy left.
+ * Nothing where no extent is proven, as for a symbol without size. */
+void mic_symbols_extent(struct mic_symbols *symbols, uint64_t vaddr, size_t depth,
+                        mic_symbol_ranges *out);
 /* Why names or lines are missing ("no debug information", "split debug file foo.dwo not found",
  * "debug file /x has another build ID"), or NULL. One line; borrowed until close. */
 const char *mic_symbols_problem(const struct mic_symbols *symbols);
