@@ -182,10 +182,10 @@ static bool is_absent(const struct mic_capture *cap, uint32_t c) {
   return cap->tables[mic_schema_columns[c].table].present && !cap->columns[c].present;
 }
 
-static void fill_column(const struct mic_capture *cap, uint32_t c, struct mic_column *out) {
-  static const uint64_t nothing[1] = {0};
+static const uint64_t nothing[1] = {0};
+
+static void describe_column(uint32_t c, struct mic_column *out) {
   const struct mic_schema_column *s = &mic_schema_columns[c];
-  const struct mic_capture_table *table = &cap->tables[s->table];
   *out = (struct mic_column){
     .table = mic_schema_tables[s->table].name,
     .name = s->name,
@@ -194,15 +194,31 @@ static void fill_column(const struct mic_capture *cap, uint32_t c, struct mic_co
     .width = s->width,
     .unit = s->unit,
     .optional = (s->flags & MIC_COL_OPTIONAL) != 0,
-    .blocks = table->blocks,
-    .rows = table->rows,
-    .data = cap->columns[c].data,
-    .starts = table->starts ? table->starts : nothing,
+    .starts = nothing,
   };
+}
+
+static void fill_column(const struct mic_capture *cap, uint32_t c, struct mic_column *out) {
+  const struct mic_capture_table *table = &cap->tables[mic_schema_columns[c].table];
+  describe_column(c, out);
+  out->blocks = table->blocks;
+  out->rows = table->rows;
+  out->data = cap->columns[c].data;
+  if (table->starts) out->starts = table->starts;
 }
 
 static int no_table(const char *table, struct mic_error *err) {
   return mic_fail(err, MIC_ENOENT, "there is no table %.60s", table);
+}
+
+MIC_EXPORT int mic_schema_column(const char *table, uint32_t index, struct mic_column *out,
+                                 struct mic_error *err) {
+  uint32_t t = find_table(table);
+  if (t == MIC_TABLE_COUNT) return no_table(table, err);
+  if (index >= mic_schema_tables[t].past - mic_schema_tables[t].first)
+    return mic_fail(err, MIC_ENOENT, "table %s has no more columns", mic_schema_tables[t].name);
+  describe_column(mic_schema_tables[t].first + index, out);
+  return 0;
 }
 
 MIC_EXPORT int mic_capture_column_at(const struct mic_capture *cap, const char *table,

@@ -68,6 +68,10 @@ void mic_capture_info(const struct mic_capture *cap, struct mic_capture_info *ou
 const char *mic_capture_table(uint32_t index);
 /* What a row of the table is; NULL for no such table. */
 const char *mic_capture_table_doc(const char *table);
+/* What a table's column 0, 1... is, without any rows, in the order that mic_writer_append takes;
+ * MIC_ENOENT past the last. */
+int mic_schema_column(const char *table, uint32_t index, struct mic_column *out,
+                      struct mic_error *err);
 uint64_t mic_capture_rows(const struct mic_capture *cap, const char *table); /* 0 for no such */
 /* A table's columns by number, 0 to where it fails with MIC_ENOENT; absent ones are left out. */
 int mic_capture_column_at(const struct mic_capture *cap, const char *table, uint32_t index,

@@ -18,6 +18,8 @@
 #include "base/map.h"
 #include "capture/block.h"
 #include "capture/format.h"
+#include "capture/inside.h"
+#include "capture/reader.h"
 
 enum {
   FIRST_ROOM = 64,     /* rows; most tables of most captures stay small */
@@ -180,7 +182,50 @@ static uint32_t refuse(struct mic_writer *w) {
 #undef MIC_COLUMN
 #undef MIC_TABLE_END
 
-uint32_t mic_writer_string(struct mic_writer *w, const char *bytes, size_t size) {
+static uint32_t table_of(const char *name) {
+  uint32_t t = 0;
+  while (t < MIC_TABLE_COUNT && strcmp(mic_schema_tables[t].name, name) != 0) t++;
+  return t;
+}
+
+/* Into the columns' memory, which has room; NULL: what stands for nothing. */
+static void copy_rows(struct mic_writer *w, uint32_t number, const void *from, uint64_t done,
+                      uint32_t rows) {
+  const struct mic_schema_column *s = &mic_schema_columns[number];
+  uint8_t *to = w->columns[number].rows + (size_t)w->tables[s->table].fill * s->width;
+  if (from)
+    memcpy(to, (const uint8_t *)from + done * s->width, (size_t)rows * s->width);
+  else
+    memset(to, s->flags & MIC_COL_OPTIONAL ? 0xff : 0, (size_t)rows * s->width);
+}
+
+MIC_EXPORT int mic_writer_append(struct mic_writer *w, const char *table, uint64_t rows,
+                                 const void *const *columns, struct mic_error *err) {
+  uint32_t number = table_of(table);
+  if (number == MIC_TABLE_COUNT) return mic_fail(err, MIC_ENOENT, "there is no table %.60s", table);
+  if (is_strings(number))
+    return mic_fail(err, MIC_EARG, "strings are added one by one, not as rows of %s", table);
+  const struct mic_schema_table *schema = &mic_schema_tables[number];
+  struct table *t = &w->tables[number];
+  for (uint64_t done = 0; done < rows;) {
+    if (t->fill == t->room) make_room(w, number);
+    uint32_t room = t->room - t->fill;
+    uint32_t part = rows - done < room ? (uint32_t)(rows - done) : room;
+    for (uint32_t c = schema->first; c < schema->past; c++)
+      copy_rows(w, c, columns[c - schema->first], done, part);
+    t->fill += part;
+    t->rows += part;
+    done += part;
+  }
+  return 0;
+}
+
+MIC_EXPORT uint64_t mic_writer_count(const struct mic_writer *w, const char *table) {
+  uint32_t number = table_of(table);
+  return number < MIC_TABLE_COUNT ? w->tables[number].rows : 0;
+}
+
+MIC_EXPORT uint32_t mic_writer_string(struct mic_writer *w, const char *bytes, uint64_t size) {
   uint64_t known = w->tables[MIC_TABLE_strings].rows;
   uint32_t id = mic_intern(&w->strings, bytes, size);
   if (id < known) return id;
@@ -247,7 +292,7 @@ static void release(struct mic_writer *w) {
   free(w);
 }
 
-int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error *err) {
+MIC_EXPORT int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error *err) {
   struct mic_writer *w = mic_alloc(sizeof *w);
   *out = NULL;
   w->fd = -1;
@@ -265,7 +310,7 @@ int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error 
   return 0;
 }
 
-void mic_writer_discard(struct mic_writer *w) {
+MIC_EXPORT void mic_writer_discard(struct mic_writer *w) {
   if (!w) return;
   remove_temp(w);
   release(w);
@@ -379,12 +424,36 @@ static void publish(struct mic_writer *w, bool keep_old) {
   }
 }
 
-int mic_writer_finish(struct mic_writer *w, bool keep_old, struct mic_error *err) {
+/* The file as readers will see it.  What is wrong was given so, it is not damaged. */
+static void check_written(struct mic_writer *w) {
+  struct mic_capture *cap;
+  struct mic_error err = {0};
+  if (w->failure.code) return;
+  if (mic_capture_open(w->temp, &cap, &err) == 0) {
+    mic_capture_close(cap);
+    return;
+  }
+  char *mend = strstr(err.msg, MIC_MEND);
+  if (mend) *mend = 0;
+  mic_fail(&w->failure, err.code, "the rows make no valid capture: %.190s", err.msg);
+}
+
+static int finish(struct mic_writer *w, bool check, bool keep_old, struct mic_error *err) {
   if (!w->failure.code) put_rest(w);
+  if (check) check_written(w);
   publish(w, keep_old);
   int code = w->failure.code;
   if (code && err) *err = w->failure;
   remove_temp(w); /* a failure that was no failed call (too many rows) still has it */
   release(w);
   return code;
+}
+
+int mic_writer_finish(struct mic_writer *w, bool keep_old, struct mic_error *err) {
+  return finish(w, false, keep_old, err);
+}
+
+MIC_EXPORT int mic_writer_finish_checked(struct mic_writer *w, uint32_t keep_old,
+                                         struct mic_error *err) {
+  return finish(w, true, keep_old != 0, err);
 }

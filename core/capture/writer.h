@@ -22,11 +22,24 @@
 #include "base/error.h"
 #include "capture/schema.h"
 
+/* ffi:begin */
 struct mic_writer;
 
 int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error *err);
 /* The id of a string: the same bytes give the same id.  Any bytes, also NULs. */
-uint32_t mic_writer_string(struct mic_writer *w, const char *bytes, size_t size);
+uint32_t mic_writer_string(struct mic_writer *w, const char *bytes, uint64_t size);
+/* Append rows to a table by its name: columns[i] is an array of `rows` values of the width of
+ * the table's i-th column (mic_schema_column), or NULL: none where none is allowed, else 0. */
+int mic_writer_append(struct mic_writer *w, const char *table, uint64_t rows,
+                      const void *const *columns, struct mic_error *err);
+/* How many rows were appended; 0 for no such table. */
+uint64_t mic_writer_count(const struct mic_writer *w, const char *table);
+/* As mic_writer_finish, for rows that others decided: before the file gets its name it is read
+ * back and every rule of docs/format.md is checked.  MIC_EFORMAT names the row at fault. */
+int mic_writer_finish_checked(struct mic_writer *w, uint32_t keep_old, struct mic_error *err);
+void mic_writer_discard(struct mic_writer *w); /* frees it and leaves no file; NULL is fine */
+/* ffi:end */
+
 uint32_t mic_writer_text(struct mic_writer *w, const char *text); /* NUL-terminated; NULL is "" */
 
 /* uint32_t mic_writer_TABLE(w, const struct mic_TABLE_row *row): appends a row, gives its id. */
@@ -45,6 +58,5 @@ bool mic_writer_failed(const struct mic_writer *w);    /* a write failed: finish
 /* Write what is left, checksum, fsync, rename the old file to PATH.old when keep_old, rename to
  * the final name.  Frees the writer, also when it fails. */
 int mic_writer_finish(struct mic_writer *w, bool keep_old, struct mic_error *err);
-void mic_writer_discard(struct mic_writer *w); /* frees it and leaves no file; NULL is fine */
 
 #endif
