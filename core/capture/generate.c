@@ -303,6 +303,22 @@ static void make_losses(struct making *m) {
   mic_writer_problems(m->w, &(struct mic_problems_row){text(m, "a generated problem"), 2});
 }
 
+/* Two parts of the first module's file, and what naming made of it. */
+static void make_images(struct making *m) {
+  enum { PART_BYTES = 64 };
+  for (uint32_t part = 0; part < 2; part++) {
+    for (uint32_t i = 0; i < PART_BYTES; i++)
+      mic_writer_image_bytes(m->w, &(struct mic_image_bytes_row){(uint8_t)i});
+    mic_writer_image_parts(m->w, &(struct mic_image_parts_row){.module = 0,
+                                                               .offset = 4096 * part,
+                                                               .end = PART_BYTES * (part + 1)});
+  }
+  mic_writer_naming(m->w, &(struct mic_naming_row){.module = 0,
+                                                   .state = MIC_NAMING_DONE,
+                                                   .named = m->options.functions,
+                                                   .problem = text(m, "no debug information")});
+}
+
 static int check(struct mic_generate_options *o, struct mic_error *err) {
 #define DEFAULT(field, value) \
   if (!o->field) o->field = value
@@ -347,6 +363,7 @@ MIC_EXPORT int mic_capture_generate(const struct mic_generate_options *options, 
   make_labels(&m);
   make_zones(&m);
   make_losses(&m);
+  make_images(&m);
   mic_vec_free(&m.nodes);
   free(m.stacks);
   return mic_writer_finish(m.w, false, err);

@@ -31,6 +31,11 @@ enum mic_module_kind {
   MIC_MODULE_OTHER = 3 /* a mapped file that is no ELF image, or that could not be proven */
 };
 
+enum mic_naming {
+  MIC_NAMING_DONE = 0, /* symbols and debug information were looked for */
+  MIC_NAMING_LATER = 1 /* left for later: nothing was looked for */
+};
+
 enum mic_location {
   MIC_LOCATION_NATIVE = 0,   /* module + offset */
   MIC_LOCATION_SIGNAL = 1,   /* the kernel's signal frame: module + offset of the trampoline */

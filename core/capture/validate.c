@@ -61,6 +61,21 @@ static int check_strings(const struct mic_capture *cap, struct mic_error *err) {
   return 0;
 }
 
+/* Parts of images: all kept bytes are some part's, and each part lies in a file that can be. */
+static int check_parts(const struct mic_capture *cap, struct mic_error *err) {
+  const uint64_t *end = COLUMN(cap, image_parts, end), *offset = COLUMN(cap, image_parts, offset);
+  uint64_t rows = ROWS(cap, image_parts), bytes = ROWS(cap, image_bytes);
+  if (rows == 0)
+    return bytes == 0 ? 0 : BAD(cap, image_bytes, byte, 0, err, "there are bytes but no parts");
+  if (end[rows - 1] != bytes)
+    return BAD(cap, image_parts, end, rows - 1, err, "parts end at byte %llu of %llu",
+               (unsigned long long)end[rows - 1], (unsigned long long)bytes);
+  for (uint64_t i = 0, start = 0; i < rows; start = end[i++])
+    if (offset[i] > INT64_MAX || end[i] - start > INT64_MAX - offset[i])
+      return BAD(cap, image_parts, offset, i, err, "no file reaches that far");
+  return 0;
+}
+
 /* Ids are u32 and the last value is none. */
 static int check_dense(const struct mic_capture *cap, struct mic_error *err) {
   for (uint32_t c = 0; c < MIC_COLUMN_COUNT; c++) {
@@ -149,6 +164,7 @@ int mic_capture_validate(const struct mic_capture *cap, struct mic_error *err) {
   for (uint32_t c = 0; c < MIC_COLUMN_COUNT && !code; c++)
     if (mic_schema_columns[c].flags & MIC_COL_ASCENDING) code = check_seams(cap, c, err);
   if (!code) code = check_strings(cap, err);
+  if (!code) code = check_parts(cap, err);
   if (!code) code = check_locations(cap, err);
   if (!code) code = check_lines(cap, err);
   if (!code) code = check_stacks(cap, err);

@@ -22,12 +22,12 @@ static bool read_at(int fd, uint64_t offset, void *to, size_t size) {
   return offset <= INT64_MAX && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-static bool is_wanted(const Elf64_Shdr *section, const char *name) {
+static bool is_wanted(const Elf64_Shdr *section, const char *name, bool code) {
   static const char *const data[] = {".eh_frame",      ".eh_frame_hdr",  ".debug_frame",
                                      ".gnu_debugdata", ".gnu_debuglink", ".got.plt",
                                      ".zdebug_frame"};
   if (section->sh_type == SHT_NOBITS || section->sh_type == SHT_NULL) return false;
-  if (section->sh_flags & SHF_EXECINSTR) return true;
+  if (section->sh_flags & SHF_EXECINSTR) return code || strncmp(name, ".plt", 4) == 0;
   switch (section->sh_type) {
   case SHT_NOTE:
   case SHT_SYMTAB:
@@ -44,7 +44,8 @@ static bool is_wanted(const Elf64_Shdr *section, const char *name) {
 }
 
 /* False when the section headers cannot be used. */
-static bool add_sections(int fd, const Elf64_Ehdr *header, uint64_t file_size, mic_parts *parts) {
+static bool add_sections(int fd, const Elf64_Ehdr *header, uint64_t file_size, bool code,
+                         mic_parts *parts) {
   size_t count = header->e_shnum;
   if (!header->e_shoff || !count || header->e_shentsize != sizeof(Elf64_Shdr) ||
       header->e_shstrndx >= count || count > SECTIONS_MAX)
@@ -59,7 +60,7 @@ static bool add_sections(int fd, const Elf64_Ehdr *header, uint64_t file_size, m
   }
   for (size_t i = 0; ok && text && i < count; i++) {
     const char *name = sections[i].sh_name < names->sh_size ? text + sections[i].sh_name : "";
-    if (is_wanted(&sections[i], name))
+    if (is_wanted(&sections[i], name, code))
       add(parts, sections[i].sh_offset, sections[i].sh_size, file_size);
   }
   if (ok) add(parts, header->e_shoff, count * sizeof *sections, file_size);
@@ -69,11 +70,13 @@ static bool add_sections(int fd, const Elf64_Ehdr *header, uint64_t file_size, m
   return ok;
 }
 
-static void add_segments(int fd, const Elf64_Ehdr *header, uint64_t file_size, mic_parts *parts) {
+static void add_segments(int fd, const Elf64_Ehdr *header, uint64_t file_size, bool code,
+                         mic_parts *parts) {
   for (size_t i = 0; i < header->e_phnum; i++) {
     Elf64_Phdr segment;
     if (!read_at(fd, header->e_phoff + i * sizeof segment, &segment, sizeof segment)) return;
-    if (segment.p_type == PT_LOAD) add(parts, segment.p_offset, segment.p_filesz, file_size);
+    if (segment.p_type == PT_LOAD && (code || !(segment.p_flags & PF_X)))
+      add(parts, segment.p_offset, segment.p_filesz, file_size);
   }
 }
 
@@ -96,7 +99,7 @@ static void join(mic_parts *parts) {
   if (parts->count) parts->count = kept + 1;
 }
 
-int mic_image_parts(int fd, mic_parts *out, struct mic_error *err) {
+int mic_image_parts(int fd, bool code, mic_parts *out, struct mic_error *err) {
   memset(out, 0, sizeof *out);
   struct stat st;
   Elf64_Ehdr header;
@@ -108,7 +111,8 @@ int mic_image_parts(int fd, mic_parts *out, struct mic_error *err) {
     return mic_fail_at(err, 0, "not an x86-64 ELF image");
   add(out, 0, sizeof header, file_size);
   add(out, header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr), file_size);
-  if (!add_sections(fd, &header, file_size, out)) add_segments(fd, &header, file_size, out);
+  if (!add_sections(fd, &header, file_size, code, out))
+    add_segments(fd, &header, file_size, code, out);
   join(out);
   return MIC_OK;
 }

@@ -271,6 +271,8 @@ const char *mic_symbols_problem(const struct mic_symbols *s) {
   return s->problem.size > 0 || s->problem.more > 0 ? s->problem.text : NULL;
 }
 
+const char *mic_symbols_debug_file(const struct mic_symbols *s) { return s->debug.path; }
+
 void mic_symbols_close(struct mic_symbols *s) {
   if (!s) return;
   mic_dwarf_close(s->dwarf);

@@ -59,5 +59,7 @@ void mic_symbols_extent(struct mic_symbols *symbols, uint64_t vaddr, size_t dept
 /* Why names or lines are missing ("no debug information", "split debug file foo.dwo not found",
  * "debug file /x has another build ID"), or NULL. One line; borrowed until close. */
 const char *mic_symbols_problem(const struct mic_symbols *symbols);
+/* The path of the separate debug file that is used, inside the root it was found in; NULL: none. */
+const char *mic_symbols_debug_file(const struct mic_symbols *symbols);
 
 #endif

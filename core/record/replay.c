@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "image/parts.h"
 #include "record/processor.h"
+#include "record/session.h"
 #include "record/tape.h"
 #include "record/tape_format.h"
 
@@ -253,6 +254,8 @@ static int make(struct replay *r, struct mic_error *err) {
     .start_ns = r->head.start_ns,
     .open_image = open_image,
     .open_data = r,
+    .names_later = r->options.symbols == MIC_SYMBOLS_LATER,
+    .keep_images = r->options.keep_images != 0,
     .elsewhere = true,
   };
   r->target = mic_target_new(&target);

@@ -232,7 +232,12 @@ static int open_for_tape(void *data, const struct mic_target_map *map, const cha
 }
 
 static void make_target(struct mic_session *s) {
-  struct mic_target_options target = {.writer = s->writer, .start_ns = s->start_ns};
+  struct mic_target_options target = {
+    .writer = s->writer,
+    .start_ns = s->start_ns,
+    .names_later = s->options.symbols == MIC_SYMBOLS_LATER,
+    .keep_images = s->options.keep_images != 0,
+  };
   if (s->tape) {
     target.open_image = open_for_tape;
     target.open_data = s;

@@ -37,6 +37,8 @@ enum mic_session_event_kind {
 
 enum mic_session_measure { MIC_MEASURE_CPU_CLOCK = 0, MIC_MEASURE_CYCLES = 1 };
 
+enum mic_session_symbols { MIC_SYMBOLS_NOW = 0, MIC_SYMBOLS_LATER = 1 };
+
 struct mic_record_options {
   uint32_t size;            /* sizeof(struct mic_record_options) */
   uint32_t measure;         /* enum mic_session_measure */
@@ -45,6 +47,8 @@ struct mic_record_options {
   uint32_t children;        /* 1: processes that the recorded ones fork are recorded too */
   uint32_t budget_permille; /* the recorder's own share of one CPU, in thousandths; 0: no bound */
   uint32_t keep_old;        /* 1: an older file of the output's name is kept as NAME.old */
+  uint32_t symbols;         /* enum mic_session_symbols: when locations get their names */
+  uint32_t keep_images;     /* 1: the parts of images that names and unwinding need are kept */
   uint64_t delay_ns;        /* sampling starts so long after the program did */
   uint64_t duration_ns;     /* and the recording ends so long after that; 0: at the end */
   uint64_t ring_bytes;      /* of each CPU's sample ring; 0: by rate and stack_bytes */

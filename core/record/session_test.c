@@ -178,7 +178,8 @@ static void a_tape_gives_the_same_capture(void **state) {
   mic_session_free(session);
   char replayed[80];
   snprintf(replayed, sizeof replayed, "%s.replayed", output);
-  struct mic_replay_options replay = {sizeof replay, 1, tape, replayed};
+  struct mic_replay_options replay = {
+    .size = sizeof replay, .passes = 1, .tape = tape, .output = replayed};
   struct mic_replay_result result;
   struct mic_error err = {0};
   if (mic_tape_replay(&replay, &result, &err) != 0) fail_msg("replay: %s", err.msg);

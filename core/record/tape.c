@@ -123,7 +123,7 @@ void mic_tape_image(struct mic_tape *tape, const struct mic_target_map *map, int
   if (fd >= 0) {
     off_t size = lseek(fd, 0, SEEK_END);
     head.file_size = size > 0 ? (uint64_t)size : 0;
-    mic_image_parts(fd, &parts, NULL);
+    mic_image_parts(fd, true, &parts, NULL);
   }
   head.parts = (uint32_t)parts.count;
   head.opened = fd >= 0;

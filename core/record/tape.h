@@ -40,10 +40,12 @@ int mic_tape_close(struct mic_tape *tape, uint64_t stop_ns, struct mic_error *er
 
 /* ffi:begin */
 struct mic_replay_options {
-  uint32_t size;      /* sizeof(struct mic_replay_options) */
-  uint32_t passes;    /* 1: process the tape; N: its samples N times, for timing */
-  const char *tape;   /* path */
-  const char *output; /* the capture to write; NULL: none is kept */
+  uint32_t size;        /* sizeof(struct mic_replay_options) */
+  uint32_t passes;      /* 1: process the tape; N: its samples N times, for timing */
+  const char *tape;     /* path */
+  const char *output;   /* the capture to write; NULL: none is kept */
+  uint32_t symbols;     /* enum mic_session_symbols */
+  uint32_t keep_images; /* as in a recording */
 };
 struct mic_replay_result {
   uint64_t samples;      /* on the tape */

@@ -161,5 +161,5 @@ void mic_target_time(struct mic_target *target, uint64_t time_ns) {
     mic_pending_read_free(read);
   }
   target->reads.count = left;
-  mic_names_wake(target->names);
+  if (target->names) mic_names_wake(target->names);
 }

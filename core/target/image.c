@@ -34,6 +34,7 @@ static void free_image(struct mic_image *image) {
   free(image->path);
   free(image->root);
   free(image->names_problem);
+  free(image->names_debug);
   free(image);
 }
 
@@ -119,7 +120,7 @@ static uint64_t device_of(const struct mic_target_map *map) {
 }
 
 /* Held descriptors keep inode numbers from being used again; a rewrite in place shows here. */
-static bool unchanged(const struct mic_image *image) {
+bool mic_image_unchanged(const struct mic_image *image) {
   struct stat now;
   return image->fd >= 0 && fstat(image->fd, &now) == 0 && now.st_size == image->stat.st_size &&
          now.st_mtim.tv_sec == image->stat.st_mtim.tv_sec &&
@@ -130,7 +131,7 @@ static struct mic_image *known_file(const struct mic_images *images,
                                     const struct mic_target_map *map) {
   uint32_t id = mic_map_get(&images->by_inode, device_of(map), map->inode);
   for (; id != MIC_NONE; id = images->all.at[id]->next)
-    if (unchanged(images->all.at[id])) return images->all.at[id];
+    if (mic_image_unchanged(images->all.at[id])) return images->all.at[id];
   return NULL;
 }
 
@@ -263,6 +264,24 @@ void mic_images_write(const struct mic_images *images, struct mic_writer *writer
       .size = image->fd >= 0 ? (uint64_t)image->stat.st_size : image->memory_size,
     };
     mic_writer_modules(writer, &row);
+  }
+}
+
+void mic_images_write_naming(const struct mic_images *images, struct mic_writer *writer,
+                             bool later) {
+  for (size_t i = 0; i < images->all.count; i++) {
+    const struct mic_image *image = images->all.at[i];
+    if (image->locations == 0) continue;
+    struct mic_naming_row row = {
+      .module = image->module,
+      .state = later ? MIC_NAMING_LATER : MIC_NAMING_DONE,
+      .image = mic_writer_text(writer, image->elf && !later ? image->path : ""),
+      .debug = mic_writer_text(writer, image->names_debug),
+      .named = image->named,
+      .unnamed = image->locations - image->named,
+      .problem = mic_writer_text(writer, image->names_problem),
+    };
+    mic_writer_naming(writer, &row);
   }
 }
 

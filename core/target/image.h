@@ -26,14 +26,16 @@ struct mic_image {
   int fd;             /* -1 for the vDSO and for what could not be opened */
   const void *memory; /* the vDSO */
   size_t memory_size;
-  struct mic_elf *elf;     /* NULL when it is no ELF image or could not be opened */
-  struct mic_table *table; /* NULL without elf */
-  char *path;              /* in the target's own view */
-  char *root;              /* "/proc/PID/root" of the process that first mapped it */
-  const char *problem;     /* why it has no table or was not proven; NULL: none */
-  char *names_problem;     /* why names are missing; the naming thread's */
-  struct stat stat;        /* of fd, when opened */
-  uint32_t next;           /* another image of the same device and inode, or MIC_NONE */
+  struct mic_elf *elf;       /* NULL when it is no ELF image or could not be opened */
+  struct mic_table *table;   /* NULL without elf */
+  char *path;                /* in the target's own view */
+  char *root;                /* "/proc/PID/root" of the process that first mapped it */
+  const char *problem;       /* why it has no table or was not proven; NULL: none */
+  uint32_t locations, named; /* in it; named by the naming thread */
+  char *names_problem;       /* why names are missing; the naming thread's */
+  char *names_debug;         /* the separate debug file that names came from; the naming thread's */
+  struct stat stat;          /* of fd, when opened */
+  uint32_t next;             /* another image of the same device and inode, or MIC_NONE */
 };
 
 struct mic_images {
@@ -47,9 +49,17 @@ void mic_images_free(struct mic_images *images);
 /* The image of a file mapping or of a special one; NULL for anonymous memory. */
 struct mic_image *mic_images_find(struct mic_images *images, const struct mic_target_map *map);
 /* What the unwinder needs to know of the mapping: kind, table and bias. */
+/* No byte of its file was written since it was opened. */
+bool mic_image_unchanged(const struct mic_image *image);
 void mic_image_code(const struct mic_image *image, const struct mic_target_map *map,
                     struct mic_code *code);
 void mic_images_write(const struct mic_images *images, struct mic_writer *writer);
+/* What naming gave for the images that have locations, or that it was left for later. */
+void mic_images_write_naming(const struct mic_images *images, struct mic_writer *writer,
+                             bool later);
+/* Keep the parts of images that names and unwinding need in the capture: of all that have
+ * locations, or of the vDSO alone, which no file holds.  Each build ID is kept once. */
+void mic_images_keep(const struct mic_images *images, struct mic_writer *writer, bool all);
 size_t mic_images_memory(const struct mic_images *images);
 
 #endif

@@ -67,6 +67,7 @@ static void name_location(struct mic_names *names, const struct request *request
   if (!symbols) return;
   const struct mic_symbol *found;
   size_t count = mic_symbols_lookup(symbols, request->vaddr, &found);
+  if (count) image->named++;
   mic_meanings_add(&names->meanings, request->location, image->module, found, count);
 }
 
@@ -95,7 +96,11 @@ static bool dropped(struct mic_names *names) {
 static void close_symbols(struct mic_names *names) {
   for (size_t i = 0; i < names->known.count; i++) {
     struct known_symbols *known = &names->known.at[i];
-    if (known->symbols) note_problem(known->image, mic_symbols_problem(known->symbols));
+    if (known->symbols) {
+      note_problem(known->image, mic_symbols_problem(known->symbols));
+      const char *debug = mic_symbols_debug_file(known->symbols);
+      if (debug) known->image->names_debug = mic_strndup(debug, strlen(debug));
+    }
     mic_symbols_close(known->symbols);
   }
   mic_vec_free(&names->known);

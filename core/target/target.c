@@ -9,7 +9,8 @@ static void ask_name(void *data, uint32_t location, const struct mic_frame *fram
   struct mic_target *target = data;
   if (frame->module == MIC_NONE || frame->module >= target->images.all.count) return;
   struct mic_image *image = target->images.all.at[frame->module];
-  if (image->elf) mic_names_ask(target->names, location, image, frame->offset);
+  image->locations++;
+  if (image->elf && target->names) mic_names_ask(target->names, location, image, frame->offset);
 }
 
 struct mic_target *mic_target_new(const struct mic_target_options *options) {
@@ -20,7 +21,7 @@ struct mic_target *mic_target_new(const struct mic_target_options *options) {
   target->stacks.writer = options->writer;
   target->stacks.on_location = ask_name;
   target->stacks.data = target;
-  target->names = mic_names_new();
+  if (!options->names_later) target->names = mic_names_new();
   target->unwinder = mic_unwinder_new();
   return target;
 }

@@ -49,7 +49,9 @@ struct mic_target_options {
    * gives its own, "[vdso]" too: without a hook the vDSO is the recorder's own. */
   int (*open_image)(void *data, const struct mic_target_map *map, const char **problem);
   void *open_data;
-  bool elsewhere; /* the processes do not run here: /proc says nothing of them */
+  bool names_later; /* locations stay unnamed: no symbols and no debug information are read */
+  bool keep_images; /* the parts of images that naming and unwinding need go into the capture */
+  bool elsewhere;   /* the processes do not run here: /proc says nothing of them */
 };
 
 struct mic_target *mic_target_new(const struct mic_target_options *options);

@@ -67,8 +67,11 @@ void mic_target_finish(struct mic_target *target) {
   write_processes(target);
   write_threads(target);
   /* First the names: they may say why an image has none. */
-  mic_names_finish(target->names, target->writer);
+  if (target->names) mic_names_finish(target->names, target->writer);
   mic_images_write(&target->images, target->writer);
+  mic_images_write_naming(&target->images, target->writer, target->options.names_later);
+  if (target->options.keep_images || target->options.names_later)
+    mic_images_keep(&target->images, target->writer, target->options.keep_images);
   for (size_t i = 0; i < target->problem_rows.count; i++)
     mic_writer_problems(target->writer, &target->problem_rows.at[i]);
 }

@@ -8,6 +8,8 @@
 --   stack_bytes     of each stack that are copied
 --   budget          of one CPU in percent for the recorder, or nil
 --   children        whether processes that are forked are recorded too
+--   symbols         "now" or "later": when functions and lines get their names
+--   keep_images     whether the parts of images that names need are kept in the capture
 --   delay, duration in seconds; duration nil: to the end
 --   output          the capture's path
 --   program | pids  an array of words, or of process ids
@@ -81,6 +83,8 @@ function M.new(name, given)
     stack_bytes = given.stack_bytes or preset.stack_bytes,
     budget = given.budget or preset.budget,
     children = given.children ~= false,
+    symbols = given.symbols or "now",
+    keep_images = given.keep_images == true,
     delay = given.delay or 0,
     duration = given.duration,
     output = given.output or "microscope.usprof",
@@ -107,6 +111,8 @@ function M.pairs(options)
     { "stack-bytes", ("%d"):format(options.stack_bytes) },
     { "budget", options.budget and number(options.budget) .. " %" or "none" },
     { "children", options.children and "yes" or "no" },
+    { "symbols", options.symbols },
+    { "keep-images", options.keep_images and "yes" or "no" },
     { "delay", number(options.delay) .. " s" },
     { "duration", options.duration and number(options.duration) .. " s" or "none" },
   }

@@ -58,6 +58,8 @@ local function to_c(o, kept)
   c.children = o.children and 1 or 0
   c.budget_permille = o.budget and math.floor(o.budget * 10 + 0.5) or 0
   c.keep_old = 1
+  c.symbols = o.symbols == "later" and C.MIC_SYMBOLS_LATER or C.MIC_SYMBOLS_NOW
+  c.keep_images = o.keep_images and 1 or 0
   c.delay_ns = ns(o.delay)
   c.duration_ns = ns(o.duration)
   c.output = o.output

@@ -84,6 +84,10 @@ function M.options(parser)
     :description("Of one CPU, for the recorder itself; it samples less to keep it.")
   parser:flag("--no-children"):target("no_children")
     :description("Leave out processes that the recorded ones start.")
+  parser:option("--symbols"):argname("WHEN"):choices { "now", "later" }
+    :description("now (the default): functions and lines are named here; later: by symbolize.")
+  parser:flag("--keep-images"):target("keep_images")
+    :description("Keep symbols and unwind tables of what ran in the capture.")
   parser:option("--delay"):argname("SECONDS"):convert(number("delay"))
     :description("Begin to sample this much later.")
   parser:option("--duration"):argname("SECONDS"):convert(number("duration"))
@@ -112,6 +116,8 @@ local function to_options(args)
     stack_bytes = args.stack_bytes,
     budget = args.budget,
     children = not args.no_children,
+    symbols = args.symbols,
+    keep_images = args.keep_images,
     delay = args.delay,
     duration = args.duration,
     output = args.output,
@@ -182,6 +188,10 @@ local function say_end(n, o)
   say(("%s of %s in %s, %s in %s"):format(text.plural(n.samples, "sample"),
     text.plural(n.threads, "thread"), text.time(n.elapsed_ns), text.size(n.bytes),
     text.escape(o.output)))
+  if o.symbols == "later" then
+    say(("functions and lines were left for later: microscope symbolize %s"):format(
+      text.escape(o.output)))
+  end
   say_losses(n)
   say_rings(n)
 end

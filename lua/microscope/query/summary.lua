@@ -88,19 +88,53 @@ local function losses(cap)
   return samples, records
 end
 
+-- What naming said of each module: {first = problem, last = problem, later = true or nil}.  A later
+-- attempt's words take the place of those before.
+local function naming(cap)
+  local out, module, state, problem = {}, cap:array("naming", "module"),
+    cap:array("naming", "state"), cap:array("naming", "problem")
+  for i = 0, cap:rows("naming") - 1 do
+    local why, of = cap:string(problem[i]), out[module[i]]
+    if not of then
+      of = { first = why }
+      out[module[i]] = of
+    end
+    of.last, of.later = why, state[i] == C.MIC_NAMING_LATER or nil
+  end
+  return out
+end
+
+local function module_problems(cap, out)
+  local problem, name = cap:array("modules", "problem"), cap:array("modules", "name")
+  local named = naming(cap)
+  for i = 0, cap:rows("modules") - 1 do
+    local texts, of = { cap:string(problem[i]) }, named[i]
+    if of then
+      if texts[1] == of.first then texts[1] = "" end
+      texts[2] = of.last
+    end
+    for _, why in ipairs(texts) do
+      if why ~= "" then
+        out[#out + 1] = { text = cap:string(name[i]) .. ": " .. why, count = 1 }
+      end
+    end
+  end
+end
+
+-- Whether functions and lines of some module were left for later.
+local function names_later(cap)
+  for _, of in pairs(naming(cap)) do
+    if of.later then return true end
+  end
+  return false
+end
+
 local function problems(cap)
   local out, text, count = {}, cap:array("problems", "text"), cap:array("problems", "count")
   for i = 0, cap:rows("problems") - 1 do
     out[#out + 1] = { text = cap:string(text[i]), count = tonumber(count[i]) }
   end
-  -- What is wrong with modules is said of those that stacks went through.
-  local problem, name = cap:array("modules", "problem"), cap:array("modules", "name")
-  for i = 0, cap:rows("modules") - 1 do
-    local why = cap:string(problem[i])
-    if why ~= "" then
-      out[#out + 1] = { text = cap:string(name[i]) .. ": " .. why, count = 1 }
-    end
-  end
+  module_problems(cap, out)
   return out
 end
 
@@ -160,7 +194,8 @@ local function program_user_ns(meta, settings)
 end
 
 --- The facts: program (in words), meta and settings (tables of texts), duration_ns, costs, off,
--- lost_samples, lost_records, threads, processes, problems; program_user_ns (or nil).
+-- lost_samples, lost_records, threads, processes, problems, names_later (whether functions and
+-- lines were left for later); program_user_ns (or nil).
 function M.of(cap)
   local lost_samples, lost_records = losses(cap)
   local meta, settings = facts(cap, "meta"), facts(cap, "settings")
@@ -177,6 +212,7 @@ function M.of(cap)
     threads = cap:rows("threads"),
     processes = cap:rows("processes"),
     problems = problems(cap),
+    names_later = names_later(cap),
   }
 end
 

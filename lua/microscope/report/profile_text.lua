@@ -131,6 +131,9 @@ end
 local function is_of_lines(problem) return problem.text:match(": no debug information$") ~= nil end
 
 local function problem_lines(profile, say)
+  if profile.summary.names_later then
+    say("functions and lines were left for later: `microscope symbolize` adds them")
+  end
   for _, problem in ipairs(profile.summary.problems) do
     if profile.lines or not is_of_lines(problem) then
       say("problem: %s%s", text.escape(problem.text),
