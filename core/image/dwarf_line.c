@@ -148,8 +148,8 @@ static void end_sequence(struct program *p) {
     struct mic_dwarf_row *rows = lines->rows.at + p->first;
     if (!p->sorted) mic_sort_records(rows, count, sizeof(struct mic_dwarf_row));
     uint64_t start = rows[0].address;
-    is_live =
-      start > 0 && start < p->address && mic_elf_is_code(p->unit->file->owner->source.image, start);
+    is_live = start > 0 && start < p->address &&
+              mic_elf_is_code(p->unit->file->owner->source.image, start, 1);
     if (is_live)
       *mic_vec_push(&lines->sequences) =
         (struct mic_dwarf_sequence){start, p->address, p->first, count};

@@ -14,7 +14,7 @@ static struct mic_dwarf_unit *linked(struct mic_dwarf_unit *unit) {
 
 static void add(struct mic_dwarf_unit *unit, uint64_t start, uint64_t end,
                 struct mic_dwarf_ranges *out) {
-  if (start == 0 || start >= end || !mic_elf_is_code(unit->file->owner->source.image, start))
+  if (start == 0 || start >= end || !mic_elf_is_code(unit->file->owner->source.image, start, 1))
     return;
   *mic_vec_push(out) = (struct mic_dwarf_range){start, end};
 }

@@ -237,6 +237,16 @@ static int match_offset(const struct mic_elf_segment *s, uint64_t offset) {
   return offset >= first && offset < end ? 1 : 0;
 }
 
+bool mic_elf_is_code(const struct mic_elf *elf, uint64_t vaddr, uint64_t size) {
+  size_t count;
+  const struct mic_elf_segment *s = mic_elf_segments(elf, &count);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t at = vaddr - s[i].vaddr; /* wraps below it */
+    if (s[i].flags & PF_X && at < s[i].memory_size && size <= s[i].memory_size - at) return true;
+  }
+  return false;
+}
+
 bool mic_elf_vaddr_of_offset(const struct mic_elf *elf, uint64_t offset, uint32_t flags,
                              uint64_t *vaddr) {
   int best = 0;

@@ -60,6 +60,8 @@ bool mic_elf_section(struct mic_elf *elf, const char *name, struct mic_elf_secti
 /* The bytes of the image at an ELF address, from its PT_LOAD segments; NULL when not in the file.
  * *left is how many follow in the segment. */
 const uint8_t *mic_elf_at(const struct mic_elf *elf, uint64_t vaddr, size_t *left);
+/* The address is in an executable segment, and so are the size - 1 that follow it. */
+bool mic_elf_is_code(const struct mic_elf *elf, uint64_t vaddr, uint64_t size);
 /* The ELF address that a file offset is loaded at, through the PT_LOAD (of those with the flags)
  * that holds it; false when none does.  The bias belongs to a segment, not to a file.  Segments are
  * mapped by pages and two can share one: an offset that begins a segment's first page means that

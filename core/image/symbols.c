@@ -3,10 +3,13 @@
  *
  * The symbol table names the function that is really there; DWARF tells which others were
  * inlined into it, and lines.  A sized symbol's name stands for the outermost frame, with or
- * without debug information, so that a function has one name either way.
+ * without debug information, so that a function has one name either way.  Where neither has a
+ * name call-frame information still tells where the function begins.
  */
 #include "image/symbols.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -14,6 +17,7 @@
 #include "image/demangle.h"
 #include "image/dwarf.h"
 #include "image/elf.h"
+#include "image/extent.h"
 #include "image/symbols_mini.h"
 #include "image/symbols_problem.h"
 #include "image/symbols_table.h"
@@ -36,7 +40,9 @@ struct mic_symbols {
   struct mic_debugfile debug;
   struct mic_symtab table;
   struct mic_dwarf *dwarf;
+  struct mic_extents extents;
   struct mic_interner strings;
+  uint32_t no_symbol;   /* "": the linkage name of what has none */
   struct mic_map shown; /* id of a linkage name -> id of the name shown for it */
   struct mic_map cache; /* address -> results */
   MIC_VEC(struct result) results;
@@ -130,6 +136,8 @@ int mic_symbols_open(const struct mic_symbols_source *source, struct mic_symbols
     mic_symbols_close(s);
     return code;
   }
+  s->extents.elf = s->image;
+  s->no_symbol = mic_intern(&s->strings, "", 0);
   read_tables(s);
   open_dwarf(s);
   *out = s;
@@ -179,7 +187,8 @@ static uint32_t entry_linkage(struct mic_symbols *s, uint32_t entry) {
 
 static void push_frame(struct mic_symbols *s, const struct mic_dwarf_frame *f) {
   uint32_t linkage = f->linkage_name != MIC_NONE ? f->linkage_name : f->name;
-  uint32_t name = f->linkage_name != MIC_NONE ? show(s, f->linkage_name) : f->name;
+  bool is_shown = f->linkage_name != MIC_NONE && f->linkage_name != s->no_symbol;
+  uint32_t name = is_shown ? show(s, f->linkage_name) : f->name;
   if (name == MIC_NONE) name = linkage = mic_intern(&s->strings, UNNAMED, sizeof UNNAMED - 1);
   *mic_vec_push(&s->frames) = (struct mic_symbol){
     .name = string_at(s, name),
@@ -204,18 +213,50 @@ static bool is_damaged(struct mic_symbols *s) {
   return elf != NULL;
 }
 
-static struct result find(struct mic_symbols *s, uint64_t vaddr) {
-  const uint32_t none = MIC_NONE;
-  struct mic_dwarf_frame frames[MIC_DWARF_FRAMES_MAX] = {{none, none, none, 0, none, 0}};
-  size_t count = s->dwarf ? mic_dwarf_lookup(s->dwarf, vaddr, frames) : 0;
+/* "libfoo.so+0x1130" for an address without a symbol, in code that begins there; or MIC_NONE.
+ * What a symbol covers is the symbol's: an FDE that begins in one is not told by its start. */
+static uint32_t extent_name(struct mic_symbols *s, uint64_t vaddr) {
+  struct mic_extent extent;
+  bool sized;
+  if (!mic_extent_find(&s->extents, vaddr, &extent)) return MIC_NONE;
+  mic_symtab_find(&s->table, extent.start, &sized);
+  if (sized) return MIC_NONE;
+  const char *path = s->path ? s->path : "image", *slash = strrchr(path, '/');
+  const char *module = slash && slash[1] ? slash + 1 : path;
+  size_t size = strlen(module) + sizeof "+0x0123456789abcdef";
+  char *text = mic_alloc(size);
+  int length = snprintf(text, size, "%s+0x%" PRIx64, module, extent.start);
+  uint32_t name = mic_intern(&s->strings, text, (size_t)length);
+  free(text);
+  return name;
+}
+
+/* Names the outermost frame, that of the function that holds the code, where a symbol does or,
+ * when nothing else does, call-frame information. */
+static size_t name_outermost(struct mic_symbols *s, uint64_t vaddr, struct mic_dwarf_frame *frames,
+                             size_t count) {
   bool sized;
   uint32_t entry = mic_symtab_find(&s->table, vaddr, &sized);
   /* Code of one entry without a name proves no more than no entry does. */
   if (count == 1 && !is_named(&frames[0])) count = 0;
+  struct mic_dwarf_frame *outermost = &frames[count > 0 ? count - 1 : 0];
   if (entry != MIC_NONE && (sized || count == 0)) {
-    if (count == 0) count = 1;
-    frames[count - 1].linkage_name = entry_linkage(s, entry);
+    outermost->linkage_name = entry_linkage(s, entry);
+    return count > 0 ? count : 1;
   }
+  if (count > 0 && is_named(outermost)) return count;
+  uint32_t name = extent_name(s, vaddr);
+  if (name == MIC_NONE) return count;
+  outermost->name = name;
+  outermost->linkage_name = s->no_symbol;
+  return count > 0 ? count : 1;
+}
+
+static struct result find(struct mic_symbols *s, uint64_t vaddr) {
+  const uint32_t none = MIC_NONE;
+  struct mic_dwarf_frame frames[MIC_DWARF_FRAMES_MAX] = {{none, none, none, 0, none, 0}};
+  size_t count = s->dwarf ? mic_dwarf_lookup(s->dwarf, vaddr, frames) : 0;
+  count = name_outermost(s, vaddr, frames, count);
   if (is_damaged(s)) count = 0;
   struct result result = {s->frames.count, count};
   for (size_t i = 0; i < count; i++) push_frame(s, &frames[i]);
@@ -277,6 +318,7 @@ void mic_symbols_close(struct mic_symbols *s) {
   if (!s) return;
   mic_dwarf_close(s->dwarf);
   mic_symtab_free(&s->table);
+  mic_extents_free(&s->extents);
   mic_elf_close(s->mini);
   free(s->mini_bytes);
   mic_debugfile_close(&s->debug);

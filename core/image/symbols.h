@@ -3,7 +3,8 @@
  *
  * Reads .symtab, .dynsym, .gnu_debugdata, and the separate debug file that is proven by build ID
  * or debuglink CRC; DWARF 2 to 5, split DWARF and dwz through elfutils.  A symbol without a size
- * names nothing but its own address.  Never asks the network.
+ * names nothing but its own address.  Code that nothing names is told apart by where its
+ * call-frame information begins (extent.h).  Never asks the network.
  *
  * Owns:    what a lookup hands out is borrowed until the symbols are closed.
  * Threads: one user at a time, and all of them in one thread (elfutils is not thread-safe).
@@ -29,11 +30,12 @@ struct mic_symbols_source {
 
 /* One function that runs at an address; the innermost inlined one comes first. */
 struct mic_symbol {
-  const char *name;         /* demangled, never NULL */
-  const char *linkage_name; /* as in the symbol table; equals name when not mangled */
-  const char *file;         /* where the code at the address comes from; NULL: not known */
-  uint32_t line;            /* 0: not known */
-  const char *decl_file;    /* where the function is declared; NULL: not known */
+  const char *name; /* demangled, never NULL; MODULE+0xSTART for code without a symbol */
+  /* As in the symbol table; equals name when not mangled; "" for code without a symbol. */
+  const char *linkage_name;
+  const char *file;      /* where the code at the address comes from; NULL: not known */
+  uint32_t line;         /* 0: not known */
+  const char *decl_file; /* where the function is declared; NULL: not known */
   uint32_t decl_line;
 };
 

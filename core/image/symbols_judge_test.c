@@ -149,6 +149,8 @@ static void compare(const char *program) {
   for (size_t i = 0; i < a.count; i++) {
     const struct mic_symbol *mine;
     size_t count = mic_symbols_lookup(symbols, a.at[i], &mine);
+    /* What only call-frame information tells apart is extent_test's; the judge knows none. */
+    if (count == 1 && mine->linkage_name[0] == 0) count = 0;
     next_told(&judge, told);
     deep += count > 1;
     if (agree(mine, count, told)) continue;

@@ -4,15 +4,6 @@
 #include <elf.h>
 #include <string.h>
 
-bool mic_elf_is_code(const struct mic_elf *elf, uint64_t vaddr) {
-  size_t count;
-  const struct mic_elf_segment *segments = mic_elf_segments(elf, &count);
-  for (size_t i = 0; i < count; i++)
-    if ((segments[i].flags & PF_X) && vaddr - segments[i].vaddr < segments[i].memory_size)
-      return true;
-  return false;
-}
-
 uint16_t mic_symtab_add_strings(struct mic_symtab *table, const void *bytes, size_t size) {
   *mic_vec_push(&table->strings) = (struct mic_symtab_strings){bytes, size};
   return (uint16_t)(table->strings.count - 1); /* a table or two an image: never near 65,535 */
@@ -29,7 +20,7 @@ static bool stands_for_code(const Elf64_Sym *sym, const struct mic_elf *code) {
   if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON)
     return false;
   if (type == STT_FUNC || type == STT_GNU_IFUNC) return true;
-  return type == STT_NOTYPE && mic_elf_is_code(code, sym->st_value);
+  return type == STT_NOTYPE && mic_elf_is_code(code, sym->st_value, 1);
 }
 
 void mic_symtab_add(struct mic_symtab *table, struct mic_elf *elf, const char *section,

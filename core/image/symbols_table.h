@@ -58,7 +58,4 @@ bool mic_symtab_is_better(const struct mic_symtab *table, uint32_t a, uint32_t b
 const char *mic_symtab_name(const struct mic_symtab *table, uint32_t entry, size_t *size);
 void mic_symtab_free(struct mic_symtab *table);
 
-/* True when the address is in a segment that is executable. */
-bool mic_elf_is_code(const struct mic_elf *elf, uint64_t vaddr);
-
 #endif

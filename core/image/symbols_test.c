@@ -98,8 +98,15 @@ static void sizeless_covers_itself_alone(void **state) {
   const struct mic_symbol *s;
   assert_int_equal(mic_symbols_lookup(symbols, tiny, &s), 1);
   assert_string_equal(s->name, "tiny");
-  for (uint64_t at = tiny + 1; at < hidden + 30; at++)
+  char name[32];
+  snprintf(name, sizeof name, "sizeless+0x%lx", hidden);
+  for (uint64_t at = tiny + 1; at < hidden; at++)
     assert_int_equal(mic_symbols_lookup(symbols, at, &s), 0);
+  for (uint64_t at = hidden; at < hidden + 30; at++) {
+    assert_int_equal(mic_symbols_lookup(symbols, at, &s), 1);
+    assert_string_equal(s->name, name);
+    assert_string_equal(s->linkage_name, "");
+  }
   assert_string_equal(mic_symbols_problem(symbols), "no debug information");
   mic_symbols_close(symbols);
 }

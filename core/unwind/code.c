@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "image/plt.h"
 #include "unwind/insn.h"
 
 /* Hardware's register numbers to DWARF's (System V ABI, figure 3.36). */
@@ -364,7 +365,7 @@ static bool is_same_function(const struct mic_elf *elf, uint64_t start, uint64_t
 
 bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc) {
   uint64_t start = vaddr, pushed;
-  if (mic_code_is_plt(elf, vaddr, &pushed)) return true;
+  if (mic_plt_is_stub(elf, vaddr, &pushed)) return true;
   if (has_bytes(elf, start, endbr64, sizeof endbr64)) start += sizeof endbr64;
   return sets_frame_pointer(elf, start) && is_same_function(elf, start, pc);
 }

@@ -43,11 +43,6 @@ enum mic_code_place {
 };
 enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr);
 
-/* vaddr is in a stub of a procedure linkage table, of the forms that GNU ld and lld write (lld
- * gives them no call-frame information).  *pushed is what lies on the stack above the return
- * address. */
-bool mic_code_is_plt(const struct mic_elf *elf, uint64_t vaddr, uint64_t *pushed);
-
 /* The instruction before vaddr is a call.  *target is where a direct one goes, else 0. */
 bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *target);
 /* The function at vaddr sets up a frame pointer and, as far as its instructions show, is the one

@@ -7,7 +7,7 @@
 #ifndef MIC_UNWIND_COMPILE_H
 #define MIC_UNWIND_COMPILE_H
 
-#include "unwind/cfi.h"
+#include "image/cfi.h"
 #include "unwind/rule.h"
 
 struct mic_rows {        /* two arrays of one length: 6 bytes a row */

@@ -4,6 +4,7 @@
  */
 #include "unwind/step.h"
 
+#include "image/plt.h"
 #include "unwind/expression.h"
 
 /* The kernel puts a signal frame at most this far below the interrupted stack pointer on the same
@@ -242,7 +243,7 @@ static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
   enum mic_code_place place = mic_code_place(elf, rip);
   bool pushed_rbp = place == MIC_PLACE_PUSHED_RBP;
   uint64_t pushed = pushed_rbp ? 8 : 0;
-  if (place != MIC_PLACE_UNKNOWN || mic_code_is_plt(elf, rip, &pushed))
+  if (place != MIC_PLACE_UNKNOWN || mic_plt_is_stub(elf, rip, &pushed))
     return step_top(w, pushed, pushed_rbp, reader) == MIC_END_NONE;
   struct caller c = new_caller(w, UINT32_MAX);
   struct mic_code_at at = {s->table, rip, 0, false};

@@ -3,8 +3,8 @@
 #define MIC_UNWIND_TABLE_INTERNAL_H
 
 #include "base/map.h"
+#include "image/fde.h"
 #include "unwind/compile.h"
-#include "unwind/index.h"
 #include "unwind/table.h"
 
 /* Rules by address, direct-mapped: where a pc cache misses because the process is new, the image

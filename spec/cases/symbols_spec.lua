@@ -50,6 +50,22 @@ describe("a name", function()
     end)
   end)
 
+  it("is the start of a stripped function, one row also by lines", function()
+    recorded("sizeless", nil, function(run)
+      for _, options in ipairs { "", "--lines" } do
+        local rows, samples = 0, 0
+        for _, f in ipairs(kit.open(run.path, run.folder, options):json().functions) do
+          if f.self_samples >= 20 and f.module == "sizeless" then
+            rows, samples = rows + 1, samples + f.self_samples
+            assert.matches("^sizeless%+0x%x+$", f.name)
+          end
+        end
+        assert.equal(1, rows, run:tree())
+        assert.is_true(samples >= 100)
+      end
+    end)
+  end)
+
   for _, name in ipairs { "chain_lld_pie", "chain_lld_fixed", "chain_fixed" } do
     it("is right in the layout of " .. name, function()
       recorded(name, nil, function(run)

@@ -4,9 +4,9 @@
  * A stub jumps through its slot, or pushes the slot's number and jumps to the table's head, which
  * pushes once more and jumps to the resolver (System V ABI for AMD64, 5.2, and its IBT form).
  */
-#include <string.h>
+#include "image/plt.h"
 
-#include "unwind/code.h"
+#include <string.h>
 
 /* The parts a stub is made of, as they may follow each other. */
 enum part {
@@ -54,7 +54,7 @@ static bool is_slot_jump(const struct mic_elf *elf, uint64_t vaddr, uint64_t *pu
   return vaddr % 8 == 0 || (vaddr % 8 == 4 && follows(elf, vaddr, BRANCH));
 }
 
-bool mic_code_is_plt(const struct mic_elf *elf, uint64_t vaddr, uint64_t *pushed) {
+bool mic_plt_is_stub(const struct mic_elf *elf, uint64_t vaddr, uint64_t *pushed) {
   uint64_t length, next_length;
   enum part part = part_at(elf, vaddr, &length);
   enum part next = part_at(elf, vaddr + length, &next_length);

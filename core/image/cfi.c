@@ -1,5 +1,5 @@
 /* cfi.c - CIEs and FDEs out of hostile bytes. */
-#include "unwind/cfi.h"
+#include "image/cfi.h"
 
 /* DW_EH_PE_: the low four bits are the format, the next three what it is relative to. */
 enum { PE_FORMAT = 0x0f, PE_BASE = 0x70, PE_PCREL = 0x10, PE_INDIRECT = 0x80, PE_OMIT = 0xff };

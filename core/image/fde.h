@@ -1,17 +1,17 @@
 /*
- * index.h - which FDE covers an address.
+ * fde.h - which FDE covers an address.
  *
  * .eh_frame_hdr's binary search table is used in place where it has the usual form; it is checked
  * as it is used, and as a whole before anything is called absent.  Otherwise, and for
  * .debug_frame, the section is scanned once.
  */
-#ifndef MIC_UNWIND_INDEX_H
-#define MIC_UNWIND_INDEX_H
+#ifndef MIC_IMAGE_FDE_H
+#define MIC_IMAGE_FDE_H
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "image/cfi.h"
 #include "image/elf.h"
-#include "unwind/cfi.h"
 
 struct mic_fde_place {
   uint64_t start; /* ELF address */

@@ -4,8 +4,8 @@
  * Reads one entry at a time out of hostile bytes, with bounded work.  DWARF 5 section 6.4, the
  * LSB's section 10.6 for .eh_frame's differences.
  */
-#ifndef MIC_UNWIND_CFI_H
-#define MIC_UNWIND_CFI_H
+#ifndef MIC_IMAGE_CFI_H
+#define MIC_IMAGE_CFI_H
 
 #include <stdbool.h>
 #include <stddef.h>

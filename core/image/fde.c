@@ -1,7 +1,5 @@
-/* index.c - FDEs by address, from .eh_frame_hdr in place or from one scan. */
-#include "unwind/index.h"
-
-#include <elf.h>
+/* fde.c - FDEs by address, from .eh_frame_hdr in place or from one scan. */
+#include "image/fde.h"
 
 enum {
   HEADER_ENTRY = 8, /* two sdata4 relative to the header's own address */
@@ -74,15 +72,6 @@ void mic_fde_index_debug(struct mic_fde_index *index, struct mic_elf *elf) {
 
 void mic_fde_index_free(struct mic_fde_index *index) { mic_vec_free(&index->places); }
 
-static bool is_code(const struct mic_elf *elf, uint64_t vaddr) {
-  size_t count;
-  const struct mic_elf_segment *s = mic_elf_segments(elf, &count);
-  for (size_t i = 0; i < count; i++)
-    if (s[i].flags & PF_X && vaddr >= s[i].vaddr && vaddr - s[i].vaddr < s[i].memory_size)
-      return true;
-  return false;
-}
-
 static int by_start(const void *a, const void *b) {
   const struct mic_fde_place *x = a, *y = b;
   if (x->start != y->start) return x->start < y->start ? -1 : 1;
@@ -101,7 +90,7 @@ static void scan(struct mic_fde_index *index) {
     if (e.kind == MIC_CFI_FDE) {
       if (!mic_cfi_read_fde(&index->cfi, &e, &fde))
         index->damaged = true;
-      else if (fde.end > fde.start && is_code(index->elf, fde.start))
+      else if (fde.end > fde.start && mic_elf_is_code(index->elf, fde.start, 1))
         *mic_vec_push(&index->places) = (struct mic_fde_place){fde.start, at};
     }
     at = e.next;
