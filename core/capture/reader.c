@@ -117,22 +117,27 @@ static int open_source(const struct mic_capture_source *source, uint64_t limit,
   return code;
 }
 
+static int open_fd(int fd, const char *name, struct mic_capture **out, struct mic_error *err) {
+  struct mic_capture_source source = {.fd = fd};
+  struct stat st;
+  *out = NULL;
+  if (fstat(fd, &st) != 0) return mic_fail_sys(err, "opening %.180s", name);
+  if (!S_ISREG(st.st_mode)) return mic_fail(err, MIC_EARG, "%.180s is not a regular file", name);
+  source.size = (uint64_t)st.st_size;
+  return open_source(&source, 0, out, err);
+}
+
+MIC_EXPORT int mic_capture_open_fd(int32_t fd, struct mic_capture **out, struct mic_error *err) {
+  return open_fd(fd, "the capture", out, err);
+}
+
 MIC_EXPORT int mic_capture_open(const char *path, struct mic_capture **out, struct mic_error *err) {
   *out = NULL;
   /* Without O_NONBLOCK the open of a fifo would wait for its writer. */
-  struct mic_capture_source source = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (source.fd < 0) return mic_fail_sys(err, "opening %.180s", path);
-  struct stat st;
-  int code;
-  if (fstat(source.fd, &st) != 0) {
-    code = mic_fail_sys(err, "opening %.180s", path);
-  } else if (!S_ISREG(st.st_mode)) {
-    code = mic_fail(err, MIC_EARG, "%.180s is not a regular file", path);
-  } else {
-    source.size = (uint64_t)st.st_size;
-    code = open_source(&source, 0, out, err);
-  }
-  close(source.fd);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return mic_fail_sys(err, "opening %.180s", path);
+  int code = open_fd(fd, path, out, err);
+  close(fd);
   return code;
 }
 

@@ -57,6 +57,8 @@ struct mic_block {
 };
 
 int mic_capture_open(const char *path, struct mic_capture **out, struct mic_error *err);
+/* As mic_capture_open over an open regular file, borrowed for the call. */
+int mic_capture_open_fd(int32_t fd, struct mic_capture **out, struct mic_error *err);
 /* As mic_capture_open over bytes, which are not used after it returns.  memory_limit: rows that
  * take more bytes than this are refused; 0 for three quarters of the machine's memory. */
 int mic_capture_open_memory(const void *bytes, uint64_t size, uint64_t memory_limit,

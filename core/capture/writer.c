@@ -20,35 +20,13 @@
 #include "capture/format.h"
 #include "capture/inside.h"
 #include "capture/reader.h"
+#include "capture/rewrite.h"
+#include "capture/writing.h"
 
 enum {
   FIRST_ROOM = 64,     /* rows; most tables of most captures stay small */
   OUTPUT = 256 * 1024, /* bytes gathered for one write */
   NAMES_TRIED = 32     /* temporary names: leftovers of recorders that were killed */
-};
-
-struct column {
-  uint8_t *rows; /* the table's room of them */
-  uint32_t steps;
-  MIC_VEC(struct mic_format_block) blocks;
-};
-struct table {
-  uint64_t rows;       /* appended in all */
-  uint32_t fill, room; /* rows in the columns' memory */
-};
-
-struct mic_writer {
-  int fd;
-  char *path, *temp, *folder;
-  uint64_t at; /* bytes put, also those still in output */
-  uint8_t *output;
-  size_t pending;
-  struct mic_error failure; /* the first; code 0: none */
-  bool named;               /* the temporary file has its name and is to be removed */
-  struct mic_encoder *encoder;
-  struct mic_interner strings;
-  struct table tables[MIC_TABLE_COUNT];
-  struct column columns[MIC_COLUMN_COUNT];
 };
 
 /* Once only: after that another writer may have a file of that name. */
@@ -84,7 +62,7 @@ static void drain(struct mic_writer *w) {
   w->pending = 0;
 }
 
-static void put(struct mic_writer *w, const void *bytes, size_t size) {
+void mic_writer_put(struct mic_writer *w, const void *bytes, size_t size) {
   const uint8_t *from = bytes;
   w->at += size;
   while (size) {
@@ -97,19 +75,20 @@ static void put(struct mic_writer *w, const void *bytes, size_t size) {
   }
 }
 
-static void align(struct mic_writer *w) {
+void mic_writer_align(struct mic_writer *w) {
   static const uint8_t zeros[MIC_FORMAT_ALIGN];
-  put(w, zeros, (size_t)(-w->at % MIC_FORMAT_ALIGN));
+  mic_writer_put(w, zeros, (size_t)(-w->at % MIC_FORMAT_ALIGN));
 }
 
 /* The steps are chosen anew at blocks 0, 1, 2, 4, 8...: a recording's start is unlike the rest,
  * and to try all at every block would cost four times the compressing. */
-static void put_block(struct mic_writer *w, struct column *column, uint32_t rows, uint32_t width) {
+static void put_block(struct mic_writer *w, struct mic_writer_column *column, uint32_t rows,
+                      uint32_t width) {
   size_t number = column->blocks.count;
   if ((number & (number - 1)) == 0)
     column->steps = mic_encode_choose(w->encoder, column->rows, rows, width);
   struct mic_encoded got = mic_encode(w->encoder, column->rows, rows, width, column->steps);
-  align(w);
+  mic_writer_align(w);
   *mic_vec_push(&column->blocks) = (struct mic_format_block){
     .offset = w->at,
     .size = got.size,
@@ -117,12 +96,12 @@ static void put_block(struct mic_writer *w, struct column *column, uint32_t rows
     .checksum = mic_hash(got.bytes, got.size),
     .encoding = got.encoding,
   };
-  put(w, got.bytes, got.size);
+  mic_writer_put(w, got.bytes, got.size);
 }
 
 static void flush(struct mic_writer *w, uint32_t number) {
   const struct mic_schema_table *schema = &mic_schema_tables[number];
-  struct table *table = &w->tables[number];
+  struct mic_writer_table *table = &w->tables[number];
   if (table->fill && !w->failure.code)
     for (uint32_t c = schema->first; c < schema->past; c++)
       put_block(w, &w->columns[c], table->fill, mic_schema_columns[c].width);
@@ -132,7 +111,7 @@ static void flush(struct mic_writer *w, uint32_t number) {
 /* Called when a table's memory is full: more of it, or its rows to the file. */
 static void make_room(struct mic_writer *w, uint32_t number) {
   const struct mic_schema_table *schema = &mic_schema_tables[number];
-  struct table *table = &w->tables[number];
+  struct mic_writer_table *table = &w->tables[number];
   if (table->room == MIC_BLOCK_ROWS) {
     flush(w, number);
     return;
@@ -147,7 +126,7 @@ static void make_room(struct mic_writer *w, uint32_t number) {
 /* append_TABLE: one store a column. */
 #define MIC_TABLE_BEGIN(name, doc)                                                          \
   static uint32_t append_##name(struct mic_writer *w, const struct mic_##name##_row *row) { \
-    struct table *table = &w->tables[MIC_TABLE_##name];                                     \
+    struct mic_writer_table *table = &w->tables[MIC_TABLE_##name];                          \
     if (table->fill == table->room) make_room(w, MIC_TABLE_##name);                         \
     uint32_t at = table->fill++;
 #define MIC_COLUMN(table, type, name, unit, ref, flags, doc) \
@@ -206,7 +185,7 @@ MIC_EXPORT int mic_writer_append(struct mic_writer *w, const char *table, uint64
   if (is_strings(number))
     return mic_fail(err, MIC_EARG, "strings are added one by one, not as rows of %s", table);
   const struct mic_schema_table *schema = &mic_schema_tables[number];
-  struct table *t = &w->tables[number];
+  struct mic_writer_table *t = &w->tables[number];
   for (uint64_t done = 0; done < rows;) {
     if (t->fill == t->room) make_room(w, number);
     uint32_t room = t->room - t->fill;
@@ -226,13 +205,15 @@ MIC_EXPORT uint64_t mic_writer_count(const struct mic_writer *w, const char *tab
 }
 
 MIC_EXPORT uint32_t mic_writer_string(struct mic_writer *w, const char *bytes, uint64_t size) {
-  uint64_t known = w->tables[MIC_TABLE_strings].rows;
+  uint64_t known = w->strings.strings.count;
   uint32_t id = mic_intern(&w->strings, bytes, size);
-  if (id < known) return id;
+  if (id < known) return w->base ? w->string_rows.at[id] : id;
   for (size_t i = 0; i < size; i++)
     append_string_bytes(w, &(struct mic_string_bytes_row){(uint8_t)bytes[i]});
-  append_strings(w, &(struct mic_strings_row){.end = w->tables[MIC_TABLE_string_bytes].rows});
-  return id;
+  uint32_t row =
+    append_strings(w, &(struct mic_strings_row){.end = w->tables[MIC_TABLE_string_bytes].rows});
+  if (w->base) *mic_vec_push(&w->string_rows) = row;
+  return row;
 }
 
 uint32_t mic_writer_text(struct mic_writer *w, const char *text) {
@@ -284,6 +265,8 @@ static void release(struct mic_writer *w) {
     mic_vec_free(&w->columns[c].blocks);
   }
   mic_interner_free(&w->strings);
+  mic_vec_free(&w->string_rows);
+  mic_base_free(w->base);
   mic_encoder_free(w->encoder);
   free(w->output);
   free(w->path);
@@ -304,7 +287,7 @@ MIC_EXPORT int mic_writer_open(const char *path, struct mic_writer **out, struct
   }
   w->output = mic_alloc(OUTPUT);
   w->encoder = mic_encoder_new();
-  put(w, &(struct mic_format_header){.major = 0}, sizeof(struct mic_format_header));
+  mic_writer_put(w, &(struct mic_format_header){.major = 0}, sizeof(struct mic_format_header));
   mic_writer_string(w, "", 0); /* string 0: what is not known is the empty string in most rows */
   *out = w;
   return 0;
@@ -316,44 +299,10 @@ MIC_EXPORT void mic_writer_discard(struct mic_writer *w) {
   release(w);
 }
 
-/* The directory, gathered before it is put: its checksum and size go into the header. */
-struct bytes {
-  MIC_VEC(uint8_t) v;
-};
-static void add(struct bytes *b, const void *from, size_t size) {
-  mic_vec_reserve(&b->v, b->v.count + size);
-  if (size) memcpy(b->v.at + b->v.count, from, size);
-  b->v.count += size;
-}
-static void add_name(struct bytes *b, const char *name) {
-  uint8_t size = (uint8_t)strlen(name);
-  add(b, &size, 1);
-  add(b, name, size);
-}
-
-static void add_column(struct bytes *b, const struct mic_writer *w, uint32_t number) {
-  const struct mic_schema_column *schema = &mic_schema_columns[number];
-  const struct column *column = &w->columns[number];
-  uint8_t fixed[4] = {schema->width, schema->unit, schema->flags, 0};
-  uint32_t blocks = (uint32_t)column->blocks.count;
-  add_name(b, schema->name);
-  add_name(b, schema->ref);
-  add(b, fixed, sizeof fixed);
-  add(b, &blocks, sizeof blocks);
-  add(b, column->blocks.at, blocks * sizeof(struct mic_format_block));
-}
-
-static void add_directory(struct bytes *b, const struct mic_writer *w) {
+static void add_directory(mic_bytes *b, const struct mic_writer *w) {
   uint32_t tables = MIC_TABLE_COUNT;
-  add(b, &tables, sizeof tables);
-  for (uint32_t t = 0; t < MIC_TABLE_COUNT; t++) {
-    const struct mic_schema_table *schema = &mic_schema_tables[t];
-    uint32_t columns = schema->past - schema->first;
-    add_name(b, schema->name);
-    add(b, &w->tables[t].rows, sizeof w->tables[t].rows);
-    add(b, &columns, sizeof columns);
-    for (uint32_t c = schema->first; c < schema->past; c++) add_column(b, w, c);
-  }
+  mic_bytes_add(b, &tables, sizeof tables);
+  for (uint32_t t = 0; t < MIC_TABLE_COUNT; t++) mic_writer_entry(w, t, b);
 }
 
 /* Ids are u32 with the last value for none, so no table that ids point into may be longer. */
@@ -366,15 +315,15 @@ static void check_rows(struct mic_writer *w) {
   }
 }
 
-static void put_header(struct mic_writer *w, uint64_t directory, const struct bytes *bytes) {
+static void put_header(struct mic_writer *w, uint64_t directory, const mic_bytes *bytes) {
   struct mic_format_header header = {
     .major = MIC_FORMAT_MAJOR,
-    .minor = MIC_FORMAT_MINOR,
+    .minor = w->base ? mic_base_minor(w->base) : MIC_FORMAT_MINOR,
     .header_size = sizeof header,
     .file_size = w->at,
     .directory_offset = directory,
-    .directory_size = bytes->v.count,
-    .directory_checksum = mic_hash(bytes->v.at, bytes->v.count),
+    .directory_size = bytes->count,
+    .directory_checksum = mic_hash(bytes->at, bytes->count),
   };
   memcpy(header.magic, MIC_FORMAT_MAGIC, sizeof header.magic);
   header.header_checksum = mic_hash(&header, offsetof(struct mic_format_header, header_checksum));
@@ -384,15 +333,19 @@ static void put_header(struct mic_writer *w, uint64_t directory, const struct by
 }
 
 static void put_rest(struct mic_writer *w) {
-  struct bytes directory = {0};
+  mic_bytes directory = {0};
   for (uint32_t t = 0; t < MIC_TABLE_COUNT; t++) flush(w, t);
   check_rows(w);
-  align(w);
+  if (w->base) mic_base_check(w);
+  mic_writer_align(w);
   uint64_t offset = w->at;
-  add_directory(&directory, w);
-  put(w, directory.v.at, directory.v.count);
+  if (w->base)
+    mic_base_directory(w, &directory);
+  else
+    add_directory(&directory, w);
+  mic_writer_put(w, directory.at, directory.count);
   put_header(w, offset, &directory);
-  mic_vec_free(&directory.v);
+  mic_vec_free(&directory);
 }
 
 /* The old file keeps its final name until the new one takes it: a link, where the file system
