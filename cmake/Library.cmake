@@ -37,7 +37,7 @@ set_target_properties(mic_program PROPERTIES OUTPUT_NAME microscope
   RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin" INSTALL_RPATH "$ORIGIN/../lib" ENABLE_EXPORTS OFF)
 target_link_libraries(mic_program PRIVATE mic_flags PkgConfig::LUAJIT)
 
-# The relocatable tree: bin/microscope, lib/libmicroscope.so, share/microscope/{lua,presets}.
+# The relocatable tree: bin/microscope, lib/libmicroscope.so, share/microscope/{lua,presets,queries}.
 install(TARGETS mic_program RUNTIME DESTINATION bin)
 install(TARGETS mic_library LIBRARY DESTINATION lib)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/lua/" DESTINATION share/microscope/lua

@@ -1,7 +1,8 @@
 /*
  * host.h - what Lua asks of the process it runs in.
  *
- * Threads: any.
+ * Owns:    a mic_host_names owns its texts.
+ * Threads: any; interrupts are watched by one.
  */
 #ifndef MIC_SCRIPT_HOST_H
 #define MIC_SCRIPT_HOST_H
@@ -35,6 +36,21 @@ struct mic_host_file {
 enum mic_host_kind { MIC_HOST_FILE = 0, MIC_HOST_FOLDER = 1, MIC_HOST_OTHER = 2 };
 /* Facts of a file, symbolic links followed.  0, or errno. */
 int32_t mic_host_stat(const char *path, struct mic_host_file *out);
+
+/* The names in a folder in the order of their bytes, hidden ones left out.  0, or errno. */
+struct mic_host_names;
+int32_t mic_host_names(const char *folder, struct mic_host_names **out);
+const char *mic_host_name(const struct mic_host_names *names, uint32_t index); /* or NULL */
+void mic_host_names_free(struct mic_host_names *names);                        /* NULL is fine */
+
+/* Make a folder and those above it, for the user alone.  0, also when it is there; or errno. */
+int32_t mic_host_make_folder(const char *path);
+
+/* Note SIGINT instead of dying of it (on = 1), or die of it again (0).  A second one that comes
+ * before the first was asked for ends the process: what runs then does not look. */
+void mic_host_watch_interrupt(int32_t on);
+/* 1 when an interrupt came since this was last asked. */
+int32_t mic_host_interrupted(void);
 /* ffi:end */
 
 _Static_assert(sizeof(struct mic_host_file) == 24, "mic_host_file is part of the ABI");

@@ -1,4 +1,4 @@
---- capture.lua - open a capture; its tables and columns as FFI arrays.
+--- capture.lua - open a capture or a folder of them; its tables and columns as FFI arrays.
 --
 --   local capture = require("microscope.capture")
 --   capture.with("server.usprof", function(cap)
@@ -23,6 +23,7 @@ local C = core.C
 local new_column, new_block = ffi.typeof("struct mic_column"), ffi.typeof("struct mic_block")
 local new_info = ffi.typeof("struct mic_capture_info")
 local new_options = ffi.typeof("struct mic_generate_options")
+local file_type = ffi.typeof("struct mic_host_file")
 local handle_type, size_type = ffi.typeof("struct mic_capture *[1]"), ffi.typeof("uint64_t[1]")
 local pointers = {
   [1] = ffi.typeof("const uint8_t *"),
@@ -67,12 +68,19 @@ local function handle_of(cap, what)
   return cap._handle[0]
 end
 
---- Open a capture and check all of it.  The capture, or nil and an error {code, message, offset}
--- as microscope.core makes them.
+local function is_folder(path)
+  local facts = file_type()
+  return C.mic_host_stat(path, facts) == 0 and facts.kind == C.MIC_HOST_FOLDER
+end
+
+--- Open a capture and check all of it; or a folder, whose captures (NAME.usprof) are read as one:
+-- segments of a long recording, on one axis of time, the first's; one that cannot be read is left
+-- out, and a row of problems says so.  The capture, or nil and an error {code, message, offset}.
 function M.open(path)
   text_argument(path, "open")
   local handle, err = handle_type(), core.new_error()
-  if C.mic_capture_open(path, handle, err) ~= 0 then return nil, core.error(err) end
+  local open = is_folder(path) and C.mic_capture_open_folder or C.mic_capture_open
+  if open(path, handle, err) ~= 0 then return nil, core.error(err) end
   local cap = setmetatable({ path = path, _handle = handle, _columns = {} }, Capture)
   live[cap] = true
   return cap

@@ -4,6 +4,9 @@
 --   name, summary   as in `microscope --help`
 --   examples        pairs of a command line and what it is for
 --   takes_program   true when a program and its arguments follow the options
+--   takes_rest      true when words after "--" are for something else: they come as args.rest
+--   before_parse(words) the words that its parser gets, and fields for args
+--   help(words)     a help of another thing than the command, or nil
 --   options(parser) adds its options (lua-argparse)
 --   run(args)       gives the exit status: 0 done, 1 failed, 2 misused
 -- M.fail and M.misuse end a command with one line on stderr and status 1 or 2.
@@ -14,7 +17,15 @@ local M = {}
 
 M.version = "0.1.0"
 
-local COMMANDS = { "record", "report", "doctor", "lua-path", "completion" }
+local COMMANDS = {
+  "record",
+  "report",
+  "query",
+  "plugins",
+  "doctor",
+  "lua-path",
+  "completion",
+}
 
 -- What a command throws to end with one line, or with text for stdout (help).
 local Stop = {}
@@ -33,7 +44,8 @@ local function stop_with_text(text)
   error(setmetatable({ status = 0, text = text }, Stop), 0)
 end
 
-local function is_command(word)
+--- Whether a word is a command of microscope's own.
+function M.is_own(word)
   for _, name in ipairs(COMMANDS) do
     if name == word then return true end
   end
@@ -41,7 +53,8 @@ local function is_command(word)
 end
 
 local function module_of(name)
-  return require("microscope.cli." .. name:gsub("-", "_"))
+  if M.is_own(name) then return require("microscope.cli." .. name:gsub("-", "_")) end
+  return require("microscope.cli.user").command(name)
 end
 
 local function add_help(parser)
@@ -83,13 +96,44 @@ local function on_usage_error(parser, message)
   if message:match("^unknown option") then
     message = ("%s; %s takes %s"):format(message, parser:_get_fullname(), names_of(parser._options))
   elseif message:match("^unknown command") or message:match("^a command is required") then
-    message = ("%s; commands are %s"):format(message, table.concat(COMMANDS, ", "))
+    local users = require("microscope.cli.user").names()
+    message = ("%s; commands are %s"):format(message, table.concat(COMMANDS, ", ")
+      .. (#users > 0 and "; yours: " .. table.concat(users, ", ") or ""))
   end
   M.misuse("%s", message)
 end
 
---- The parser of all commands, also for completions; and each command's by name.
-function M.parser()
+-- A command's own parser, under that of all commands.
+local function add_command(parser, name, command)
+  local sub = parser:command(name):summary(command.summary)
+    :description(command.description or command.summary):add_help(false)
+  if command.examples then sub:epilog(examples_text(command.examples)) end
+  add_help(sub)
+  command.options(sub)
+  for _, option in ipairs(sub._options) do one_line_label(option) end
+  if command.usage then sub:usage("Usage: microscope " .. command.usage) end
+  return sub
+end
+
+--- A parser as those of commands are: help and errors in this program's form.
+function M.own_parser(name, description)
+  local parser = argparse(name):description(description):add_help(false)
+    :help_max_width(80):usage_max_width(80):help_description_margin(27)
+  parser.error = on_usage_error
+  return parser
+end
+
+--- Give a parser of M.own_parser its last touch, when all options are there: its help.
+function M.finish_parser(parser, examples)
+  if examples and #examples > 0 then parser:epilog(examples_text(examples)) end
+  add_help(parser)
+  for _, option in ipairs(parser._options) do one_line_label(option) end
+  return parser
+end
+
+--- The parser of all commands, also for completions; and each command's by name.  words are the
+-- command line: of a user's commands only the one that is asked for is read, all for the help.
+function M.parser(words)
   local parser = argparse("microscope")
     :description("An exact profiler for Linux: records a program and reports where its time went.")
     :require_command(true):command_target("command"):add_help(false)
@@ -101,16 +145,9 @@ function M.parser()
   end)
   parser.error = on_usage_error
   local by_name = {}
-  for _, name in ipairs(COMMANDS) do
-    local command = module_of(name)
-    local sub = parser:command(name):summary(command.summary)
-      :description(command.description or command.summary):add_help(false)
-      :epilog(examples_text(command.examples))
-    add_help(sub)
-    command.options(sub)
-    for _, option in ipairs(sub._options) do one_line_label(option) end
-    if command.usage then sub:usage("Usage: microscope " .. command.usage) end
-    by_name[name] = sub
+  for _, name in ipairs(COMMANDS) do by_name[name] = add_command(parser, name, module_of(name)) end
+  for name, command in require("microscope.cli.user").commands(words and words[1]) do
+    by_name[name] = add_command(parser, name, command)
   end
   return parser, by_name
 end
@@ -162,16 +199,41 @@ function M.split_program(parser, words)
   return options, {}
 end
 
+-- The words before the first "--", and those after it (nil without one).
+local function split_rest(words)
+  for i, word in ipairs(words) do
+    if word == "--" then
+      local before = {}
+      for k = 1, i - 1 do before[k] = words[k] end
+      return before, words_from(words, i + 1)
+    end
+  end
+  return words, nil
+end
+
+local function asks_for_help(words)
+  for _, word in ipairs(words) do
+    if word == "-h" or word == "--help" then return true end
+  end
+end
+
 local function run(argv)
-  local parser, by_name = M.parser()
-  local words, program = words_from(argv, 1), nil
+  local words, program, rest = words_from(argv, 1), nil, nil
+  local parser, by_name = M.parser(words)
   local command = by_name[argv[1]] and module_of(argv[1])
   if command and command.takes_program then
     words, program = M.split_program(by_name[argv[1]], words_from(argv, 2))
     table.insert(words, 1, argv[1])
+  elseif command and command.takes_rest then
+    words, rest = split_rest(words)
+    local help = command.help and asks_for_help(words) and command.help(words, by_name[argv[1]])
+    if help then stop_with_text(help) end
   end
+  local more = {}
+  if command and command.before_parse then words, more = command.before_parse(words) end
   local args = parser:parse(words)
-  args.program = program
+  args.program, args.rest = program, rest
+  for name, value in pairs(more) do args[name] = value end
   return module_of(args.command).run(args) or 0
 end
 
@@ -188,7 +250,7 @@ function M.main(argv)
   if stop.text then
     io.stdout:write(stop.text, "\n")
   else
-    local where = is_command(argv[1]) and " " .. argv[1] or ""
+    local where = M.is_own(argv[1]) and " " .. argv[1] or ""
     -- Messages hold words and paths as they were given: one line, nothing a terminal acts on.
     local message = require("microscope.report.text").escape(stop.message)
     io.stderr:write("microscope", where, ": ", message, "\n")

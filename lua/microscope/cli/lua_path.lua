@@ -15,8 +15,14 @@ function M.options() end
 
 function M.run()
   local folder = core.prefix .. "/share/microscope/lua"
-  -- The two semicolons stand for LuaJIT's own default.
-  io.stdout:write(folder, "/?.lua;", folder, "/?/init.lua;;\n")
+  -- What is spelt out is LuaJIT's own default without its ./?.lua: two semicolons, which stand for
+  -- all of it, would have code loaded from the current directory.
+  local patterns = { folder .. "/?.lua", folder .. "/?/init.lua" }
+  for pattern in package.path:gmatch("[^;]+") do
+    local own = pattern:sub(1, #folder + 1) == folder .. "/"
+    if pattern:sub(1, 1) == "/" and not own then patterns[#patterns + 1] = pattern end
+  end
+  io.stdout:write(table.concat(patterns, ";"), "\n")
   return 0
 end
 

@@ -1,2 +1,3 @@
 # normalise: prefix
-microscope lua-path
+env -u LUA_PATH microscope lua-path | tr ';' '\n' | head -n 2
+microscope lua-path | grep -c '[.]/'

@@ -1,0 +1,147 @@
+/*
+ * merge_lives.c - processes, threads, their names and mappings across segments.
+ *
+ * What was alive at the end of one segment and is there at the start of the next goes on: it is
+ * one row.  An id that was given anew in between is told by a start of its own, or by another name
+ * after a gap.
+ */
+#include "capture/merge_inside.h"
+
+enum { SURE_GAP_NS = 1000000000 }; /* ids come again after all others were used: not in a second */
+
+static bool goes_on(const struct mic_merge *m, uint64_t old_end, bool same_name) {
+  if (m->gap_ns == MIC_MERGE_OTHER_BOOT || old_end != UINT64_MAX) return false;
+  return m->gap_ns <= SURE_GAP_NS || same_name;
+}
+
+/* The end of a merged row: never before its start, whatever the clocks of segments say.  The
+ * start's column stands before the end's. */
+static void set_end(struct mic_merge *m, uint32_t column, uint32_t id, uint64_t time_ns) {
+  uint64_t start = mic_merge_get(m, column - 1, id);
+  mic_merge_set(m, column, id, time_ns < start ? start : time_ns);
+}
+
+/* One whose id begins anew has ended by then. */
+static void end_by(struct mic_merge *m, uint32_t column, uint32_t id, uint64_t time_ns) {
+  if (mic_merge_get(m, column, id) == UINT64_MAX) set_end(m, column, id, time_ns);
+}
+
+#define FOLLOWS(table) \
+  _Static_assert(MIC_COLUMN_##table##_end_ns == MIC_COLUMN_##table##_start_ns + 1, "set_end")
+FOLLOWS(processes);
+FOLLOWS(threads);
+FOLLOWS(mappings);
+
+void mic_merge_add_processes(struct mic_merge *m) {
+  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_processes].rows; row++) {
+    struct mic_map *living = &m->keyed[MIC_TABLE_processes];
+    uint64_t pid = mic_merge_read(m, MIC_COLUMN_processes_pid, row);
+    uint64_t ns_pid = mic_merge_read(m, MIC_COLUMN_processes_ns_pid, row);
+    uint64_t start = mic_merge_read(m, MIC_COLUMN_processes_start_ns, row);
+    uint64_t name = mic_merge_value(m, MIC_COLUMN_processes_name, row);
+    uint32_t old = m->segment > 1 ? mic_map_get(living, pid, ns_pid) : MIC_NONE;
+    /* A segment may hold two processes with one id, the first of which has ended in it. */
+    if (old != MIC_NONE && start == 0 && m->processes.at[old].segment != m->segment &&
+        goes_on(m, mic_merge_get(m, MIC_COLUMN_processes_end_ns, old),
+                mic_merge_get(m, MIC_COLUMN_processes_name, old) == name)) {
+      mic_merge_set(m, MIC_COLUMN_processes_name, old, name);
+      set_end(m, MIC_COLUMN_processes_end_ns, old,
+              mic_merge_value(m, MIC_COLUMN_processes_end_ns, row));
+    } else {
+      uint32_t id = mic_merge_append(m, MIC_TABLE_processes, row);
+      if (old != MIC_NONE)
+        end_by(m, MIC_COLUMN_processes_end_ns, old,
+               mic_merge_value(m, MIC_COLUMN_processes_start_ns, row));
+      *mic_vec_push(&m->processes) = (struct mic_merge_life){.last = MIC_NONE};
+      mic_map_put(living, pid, ns_pid, id);
+      old = id;
+    }
+    m->processes.at[old].segment = m->segment;
+    m->ids[MIC_TABLE_processes][row] = old;
+  }
+}
+
+void mic_merge_add_threads(struct mic_merge *m) {
+  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_threads].rows; row++) {
+    struct mic_map *living = &m->keyed[MIC_TABLE_threads];
+    uint64_t process = mic_merge_value(m, MIC_COLUMN_threads_process, row);
+    uint64_t tid = mic_merge_read(m, MIC_COLUMN_threads_tid, row);
+    uint64_t start = mic_merge_read(m, MIC_COLUMN_threads_start_ns, row);
+    uint64_t name = mic_merge_value(m, MIC_COLUMN_threads_name, row);
+    uint32_t old = m->segment > 1 ? mic_map_get(living, process, tid) : MIC_NONE;
+    if (old != MIC_NONE && start == 0 && m->threads.at[old].segment != m->segment &&
+        goes_on(m, mic_merge_get(m, MIC_COLUMN_threads_end_ns, old),
+                mic_merge_get(m, MIC_COLUMN_threads_name, old) == name)) {
+      mic_merge_set(m, MIC_COLUMN_threads_name, old, name);
+      set_end(m, MIC_COLUMN_threads_end_ns, old,
+              mic_merge_value(m, MIC_COLUMN_threads_end_ns, row));
+    } else {
+      uint32_t id = mic_merge_append(m, MIC_TABLE_threads, row);
+      if (old != MIC_NONE)
+        end_by(m, MIC_COLUMN_threads_end_ns, old,
+               mic_merge_value(m, MIC_COLUMN_threads_start_ns, row));
+      *mic_vec_push(&m->threads) = (struct mic_merge_life){.last = MIC_NONE};
+      mic_map_put(living, process, tid, id);
+      old = id;
+    }
+    m->threads.at[old].segment = m->segment;
+    m->ids[MIC_TABLE_threads][row] = old;
+  }
+}
+
+/* What a segment says was so at its start is told once when the one before ended so. */
+static uint32_t add_change(struct mic_merge *m, uint32_t table, uint32_t what, uint32_t time,
+                           uint64_t row, struct mic_merge_life *life) {
+  bool at_start = mic_merge_read(m, time, row) == 0;
+  if (at_start && life->last != MIC_NONE &&
+      mic_merge_get(m, what, life->last) == mic_merge_value(m, what, row))
+    return life->last;
+  life->last = mic_merge_append(m, table, row);
+  return life->last;
+}
+
+void mic_merge_add_process_execs(struct mic_merge *m) {
+  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_process_execs].rows; row++) {
+    uint64_t process = mic_merge_value(m, MIC_COLUMN_process_execs_process, row);
+    m->ids[MIC_TABLE_process_execs][row] =
+      add_change(m, MIC_TABLE_process_execs, MIC_COLUMN_process_execs_path,
+                 MIC_COLUMN_process_execs_time_ns, row, &m->processes.at[process]);
+  }
+}
+
+void mic_merge_add_thread_names(struct mic_merge *m) {
+  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_thread_names].rows; row++) {
+    uint64_t thread = mic_merge_value(m, MIC_COLUMN_thread_names_thread, row);
+    m->ids[MIC_TABLE_thread_names][row] =
+      add_change(m, MIC_TABLE_thread_names, MIC_COLUMN_thread_names_name,
+                 MIC_COLUMN_thread_names_time_ns, row, &m->threads.at[thread]);
+  }
+}
+
+/* A mapping that is there at a segment's start and was open before is the same one. */
+void mic_merge_add_mappings(struct mic_merge *m) {
+  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_mappings].rows; row++) {
+    uint64_t key[5] = {
+      mic_merge_value(m, MIC_COLUMN_mappings_process, row),
+      mic_merge_value(m, MIC_COLUMN_mappings_module, row),
+      mic_merge_read(m, MIC_COLUMN_mappings_address, row),
+      mic_merge_read(m, MIC_COLUMN_mappings_size, row),
+      mic_merge_read(m, MIC_COLUMN_mappings_file_offset, row),
+    };
+    uint32_t id = mic_intern(&m->mappings, (const char *)key, sizeof key);
+    bool known = id < m->mapping_rows.count;
+    uint32_t old = known ? m->mapping_rows.at[id] : MIC_NONE;
+    if (known && mic_merge_read(m, MIC_COLUMN_mappings_start_ns, row) == 0 && m->segment > 1 &&
+        mic_merge_get(m, MIC_COLUMN_mappings_end_ns, old) == UINT64_MAX) {
+      set_end(m, MIC_COLUMN_mappings_end_ns, old,
+              mic_merge_value(m, MIC_COLUMN_mappings_end_ns, row));
+    } else {
+      old = mic_merge_append(m, MIC_TABLE_mappings, row);
+      if (known)
+        m->mapping_rows.at[id] = old;
+      else
+        *mic_vec_push(&m->mapping_rows) = old;
+    }
+    m->ids[MIC_TABLE_mappings][row] = old;
+  }
+}
