@@ -2,10 +2,10 @@
  * merge.h - read several captures as one: the segments of a folder.
  *
  * Rows of all segments stand in one capture, in memory, as if one recording had made them.  What
- * is a dictionary (strings, files, modules, locations, functions, stacks, labels...) is kept once by
- * content; what happened is appended, its times on the first segment's axis.  A process or thread
- * that goes on from one segment to the next is one row: the same id, alive at the end of one and
- * there at the start of the next, with at most a second or the same name between them.
+ * is a dictionary (strings, files, modules, locations, functions, stacks, labels...) is kept once
+ * by content; what happened is appended, its times on the first segment's axis.  A process or
+ * thread that goes on from one segment to the next is one row: the same id, alive at the end of one
+ * and there at the start of the next, with at most a second or the same name between them.
  *
  * Times: segments of one boot are placed by CLOCK_MONOTONIC, boots by CLOCK_REALTIME.  Columns
  * named time_ns, start_ns and end_ns are points in time and are shifted; others are durations.
