@@ -232,7 +232,7 @@ static void process(struct mic_processor *processor, const struct waiting *waiti
     problem(processor, "a perf record that does not hold together");
   else if (counts(processor, &record)) {
     take(processor, &record);
-    if (processor->options.on_done && record.kind == MIC_RECORD_SAMPLE)
+    if (processor->options.trim && record.kind == MIC_RECORD_SAMPLE)
       trim(processor, waiting, &record);
   }
   if (--waiting->chunk->held == 0) release(processor, waiting->chunk);

@@ -26,9 +26,10 @@ struct mic_processor_options {
   struct mic_target *target;
   struct mic_writer *writer;
   uint64_t start_ns;
-  /* A chunk is done with: its samples' dyn_size has been cut to what unwinding needed. NULL: no. */
+  /* A chunk is done with. NULL: no one asks. */
   void (*on_done)(void *data, const struct mic_chunk *chunk);
   void *done_data;
+  bool trim;            /* before that its samples' dyn_size is cut to what unwinding needed */
   bool follow_children; /* false: forks to other processes, and what these do, are dropped */
 };
 

@@ -15,8 +15,8 @@
 #include "base/map.h"
 #include "image/parts.h"
 #include "record/processor.h"
+#include "record/replay.h"
 #include "record/session.h"
-#include "record/tape.h"
 #include "record/tape_format.h"
 
 struct image {
@@ -26,6 +26,7 @@ struct image {
 
 struct replay {
   struct mic_replay_options options;
+  struct mic_replay_judge judge;
   struct mic_replay_result result;
   uint8_t *bytes; /* the unpacked tape */
   size_t size;
@@ -254,6 +255,8 @@ static int make(struct replay *r, struct mic_error *err) {
     .start_ns = r->head.start_ns,
     .open_image = open_image,
     .open_data = r,
+    .on_stack = r->judge.on_stack,
+    .stack_data = r->judge.data,
     .names_later = r->options.symbols == MIC_SYMBOLS_LATER,
     .keep_images = r->options.keep_images != 0,
     .elsewhere = true,
@@ -307,11 +310,17 @@ static void release(struct replay *r) {
 
 MIC_EXPORT int mic_tape_replay(const struct mic_replay_options *options,
                                struct mic_replay_result *out, struct mic_error *err) {
+  struct mic_replay_judge none = {0};
+  return mic_tape_judge(options, &none, out, err);
+}
+
+int mic_tape_judge(const struct mic_replay_options *options, const struct mic_replay_judge *judge,
+                   struct mic_replay_result *out, struct mic_error *err) {
   if (options->size != sizeof *options || !options->tape || !options->passes)
     return mic_fail(err, MIC_EARG, "bad replay options");
   FILE *file = fopen(options->tape, "rbe");
   if (!file) return mic_fail_sys(err, "cannot read the tape %s", options->tape);
-  struct replay r = {.options = *options};
+  struct replay r = {.options = *options, .judge = *judge};
   int rc = unpack(&r, file, err);
   fclose(file);
   if (rc == MIC_OK) rc = index_tape(&r, err);

@@ -258,6 +258,7 @@ static void make_processor(struct mic_session *s) {
     .start_ns = s->start_ns,
     .on_done = s->tape ? keep_on_tape : NULL,
     .done_data = s->tape,
+    .trim = s->tape && !s->options.whole_stacks,
     .follow_children = s->options.children != 0,
   };
   s->processor = mic_processor_new(&processor);

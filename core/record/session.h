@@ -55,6 +55,7 @@ struct mic_record_options {
   uint64_t queue_bytes;     /* between collector and processor; 0: 64 MiB */
   const char *output;       /* the capture's path */
   const char *tape;         /* also keep what the kernel gave, to replay it; NULL: no */
+  uint64_t whole_stacks;    /* 1: of stack copies the tape keeps all, not what unwinding needed */
   const char *const *argv;  /* the program and its arguments, NULL-terminated; NULL with pids */
   const uint32_t *pids;     /* processes to attach to */
   uint32_t pid_count;

@@ -297,10 +297,14 @@ void mic_target_sample(struct mic_target *target, const struct mic_target_sample
   const struct mic_frame *frames = NULL;
   size_t count = 0;
   enum mic_end end = sample->fault;
-  if (end == MIC_END_NONE) {
-    struct mic_space space = {find_code, &process->maps, process->maps.generation};
+  struct mic_space space = {find_code, &process->maps, process->maps.generation};
+  if (end == MIC_END_NONE)
     end =
       mic_unwind_sample(target->unwinder, &space, &sample->regs, &sample->stack, &frames, &count);
+  if (target->options.on_stack) {
+    const struct mic_space *used = sample->fault == MIC_END_NONE ? &space : NULL;
+    struct mic_target_stack stack = {sample, used, frames, count, end};
+    target->options.on_stack(target->options.stack_data, &stack);
   }
   struct mic_samples_row row = {
     .time_ns = mic_target_relative(target, sample->time_ns),

@@ -42,6 +42,8 @@ int mic_target_open_mapped(const struct mic_target_map *map, const char **proble
 /* The running kernel has one 64-bit vDSO, so the recorder's own is every process's. NULL: none. */
 const void *mic_target_own_vdso(size_t *size);
 
+struct mic_target_stack;
+
 struct mic_target_options {
   struct mic_writer *writer; /* borrowed */
   uint64_t start_ns;         /* the recording's time zero */
@@ -51,7 +53,10 @@ struct mic_target_options {
   void *open_data;
   bool names_later; /* locations stay unnamed: no symbols and no debug information are read */
   bool keep_images; /* the parts of images that naming and unwinding need go into the capture */
-  bool elsewhere;   /* the processes do not run here: /proc says nothing of them */
+  /* Shown each sample as it was unwound, borrowed for the call: for judges. NULL: no one looks. */
+  void (*on_stack)(void *data, const struct mic_target_stack *stack);
+  void *stack_data;
+  bool elsewhere; /* the processes do not run here: /proc says nothing of them */
 };
 
 struct mic_target *mic_target_new(const struct mic_target_options *options);
@@ -94,6 +99,13 @@ struct mic_target_sample {
   struct mic_stack_copy stack;
 };
 void mic_target_sample(struct mic_target *target, const struct mic_target_sample *sample);
+struct mic_target_stack {
+  const struct mic_target_sample *sample;
+  const struct mic_space *space; /* NULL with a fault */
+  const struct mic_frame *frames;
+  size_t count;
+  enum mic_end end;
+};
 /* How much of the last sample's stack copy was needed (mic_unwinder_reach). */
 size_t mic_target_reach(const struct mic_target *target);
 

@@ -133,8 +133,10 @@ static enum outcome arithmetic(struct run *r, const struct mic_insn *i) {
     uint8_t what = i->reg & 7;
     if (what == 7) return GO_ON;
     if (i->mod != 3 || i->rm != HW_RSP) return write_rm(r, i);
-    if (what != 0 || !i->wide) return FAILS; /* only add $n,%rsp takes a frame down */
-    *reg_at(r, HW_RSP) += (uint64_t)i->immediate;
+    /* add $n,%rsp takes a frame down; sub sets one up, where the run begins at a function's start:
+     * with a CFA given the frame is there already. */
+    if ((what != 0 && (what != 5 || r->cfa)) || !i->wide) return FAILS;
+    *reg_at(r, HW_RSP) += what ? -(uint64_t)i->immediate : (uint64_t)i->immediate;
     return GO_ON;
   }
   if (op >= 0x40 || (op & 7) >= 6) return FAILS;
@@ -363,11 +365,13 @@ static bool is_same_function(const struct mic_elf *elf, uint64_t start, uint64_t
   return true;
 }
 
-bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc) {
+enum mic_code_keeps mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr,
+                                                 uint64_t pc) {
   uint64_t start = vaddr, pushed;
-  if (mic_plt_is_stub(elf, vaddr, &pushed)) return true;
+  if (mic_plt_is_stub(elf, vaddr, &pushed)) return MIC_KEEPS_UNKNOWN;
   if (has_bytes(elf, start, endbr64, sizeof endbr64)) start += sizeof endbr64;
-  return sets_frame_pointer(elf, start) && is_same_function(elf, start, pc);
+  bool proven = sets_frame_pointer(elf, start) && is_same_function(elf, start, pc);
+  return proven ? MIC_KEEPS_PROVEN : MIC_KEEPS_NOT;
 }
 
 /* What stands in ModRM.reg is part of the opcode (SDM volume 2, appendix A.4). */

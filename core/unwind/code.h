@@ -45,9 +45,15 @@ enum mic_code_place mic_code_place(const struct mic_elf *elf, uint64_t vaddr);
 
 /* The instruction before vaddr is a call.  *target is where a direct one goes, else 0. */
 bool mic_code_follows_call(const struct mic_elf *elf, uint64_t vaddr, uint64_t *target);
-/* The function at vaddr sets up a frame pointer and, as far as its instructions show, is the one
- * that pc is in; or vaddr is a stub that jumps on to a function unknown. */
-bool mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr, uint64_t pc);
+enum mic_code_keeps {
+  MIC_KEEPS_NOT = 0,
+  MIC_KEEPS_UNKNOWN = 1, /* vaddr is a stub, which jumps on to a function unknown */
+  MIC_KEEPS_PROVEN = 2
+};
+/* Whether the function at vaddr sets up a frame pointer and, as far as its instructions show, is
+ * the one that pc is in. */
+enum mic_code_keeps mic_code_keeps_frame_pointer(const struct mic_elf *elf, uint64_t vaddr,
+                                                 uint64_t pc);
 /* The instructions from vaddr run on to pc and leave the stack as the call made it, so that the
  * return address is on top of it.  *named are the registers (DWARF's numbers) that one of them may
  * have written. */

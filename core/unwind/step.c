@@ -255,17 +255,40 @@ static bool step_by_code(struct mic_walk *w, const struct mic_step *s,
   return true;
 }
 
+/* Whether a call comes before the address, and where it goes (0: not known). */
+static bool follows_call(const struct mic_walk *w, uint64_t rip, const struct mic_code **code,
+                         uint64_t *target) {
+  *code = w->space->find(w->space->data, rip - 1);
+  if (!*code || (*code)->kind != MIC_CODE_IMAGE) return false;
+  const struct mic_elf *elf = mic_table_elf((*code)->table);
+  return mic_code_follows_call(elf, rip - (*code)->bias, target) && !mic_elf_damaged(elf);
+}
+
+/* No word of the frame, up to the frame pointer, can be a return address: a function that keeps no
+ * frame pointer, called by the one whose frame pointer this is, would have its own there. */
+static bool is_one_frame(const struct mic_walk *w, uint64_t frame,
+                         const struct mic_reader *reader) {
+  const struct mic_code *code;
+  uint64_t word, target;
+  for (uint64_t at = (w->regs.r[MIC_REG_RSP] + 7) & ~7ULL; at < frame; at += 8)
+    if (!reader->read(reader, at, &word) || follows_call(w, word, &code, &target)) return false;
+  return true;
+}
+
 /* A frame pointer is believed when it points into the stack above, and the return address there
- * follows a call of a function that keeps one. */
-static bool frame_pointer_holds(const struct mic_walk *w, const struct mic_step *s, uint64_t rip) {
-  const struct mic_code *code = w->space->find(w->space->data, rip - 1);
+ * follows a call of a function that keeps one: by its code or, where what is called is not known,
+ * when nothing speaks against it. */
+static bool frame_pointer_holds(const struct mic_walk *w, const struct mic_step *s, uint64_t frame,
+                                uint64_t rip, const struct mic_reader *reader) {
+  const struct mic_code *code;
   uint64_t target;
-  if (!code || code->kind != MIC_CODE_IMAGE) return false;
-  const struct mic_elf *elf = mic_table_elf(code->table);
-  if (!mic_code_follows_call(elf, rip - code->bias, &target)) return false;
+  enum mic_code_keeps keeps = MIC_KEEPS_UNKNOWN;
+  if (!follows_call(w, rip, &code, &target)) return false;
   bool elsewhere = code->table != s->table || code->bias != s->bias; /* it calls by a stub */
   uint64_t pc = elsewhere ? 0 : s->address - s->bias;
-  return (!target || mic_code_keeps_frame_pointer(elf, target, pc)) && !mic_elf_damaged(elf);
+  if (target) keeps = mic_code_keeps_frame_pointer(mic_table_elf(code->table), target, pc);
+  if (keeps == MIC_KEEPS_UNKNOWN) return is_one_frame(w, frame, reader);
+  return keeps == MIC_KEEPS_PROVEN;
 }
 
 static enum mic_end step_frame_pointer(struct mic_walk *w, const struct mic_step *s,
@@ -276,7 +299,7 @@ static enum mic_end step_frame_pointer(struct mic_walk *w, const struct mic_step
   if (!knows(&w->regs, MIC_REG_RBP) || frame < w->regs.r[MIC_REG_RSP] || frame % 8) return none;
   if (!reader->read(reader, frame, &rbp) || !reader->read(reader, frame + 8, &rip))
     return followed ? missing(w, reader, frame + 8) : none;
-  if (!frame_pointer_holds(w, s, rip)) return none;
+  if (!frame_pointer_holds(w, s, frame, rip, reader)) return none;
   struct caller c = new_caller(w, 0);
   set(&c, MIC_REG_RBP, rbp);
   set(&c, MIC_REG_RIP, rip);

@@ -369,6 +369,10 @@ static void test_frame_pointers(void **state) {
   assert_int_equal(w.frames[1].evidence, MIC_EVIDENCE_FRAME_POINTER);
   w.words[3] = CODE + 0x72; /* after the indirect call */
   assert_int_equal(unwind(&w), MIC_END_FRAME_POINTER);
+  w.words[1] = CODE + 0x65; /* what may be the return address of a function without a frame */
+  assert_int_equal(unwind(&w), MIC_END_NO_UNWIND_INFO);
+  assert_int_equal(w.count, 1);
+  w.words[1] = 0;
   w.words[3] = CODE + 0x30; /* after no call */
   assert_int_equal(unwind(&w), MIC_END_NO_UNWIND_INFO);
   assert_int_equal(w.count, 1);
@@ -378,6 +382,32 @@ static void test_frame_pointers(void **state) {
   w.regs.r[MIC_REG_RBP] = STACK + 17; /* not aligned */
   assert_int_equal(unwind(&w), MIC_END_NO_UNWIND_INFO);
   tear_down(&w);
+}
+
+/* As .fini is: sub $8,%rsp; add $8,%rsp; ret, called through a pointer by a function whose frame
+ * pointer is in rbp.  Each instruction leads to the return, none to the frame pointer. */
+static void test_frameless_under_a_frame_pointer(void **state) {
+  (void)state;
+  static const int pcs[] = {0x40, 0x44, 0x48};
+  struct world w;
+  uint8_t code[0x80];
+  memset(code, 0x90, sizeof code);
+  code[0] = 0xc3; /* not the entry */
+  memcpy(code + 0x40, "\x48\x83\xec\x08\x48\x83\xc4\x08\xc3", 9);
+  memcpy(code + 0x70, "\xff\xd0", 2); /* call *%rax */
+  memcpy(code + 0x74, "\xff\xd0", 2);
+  for (size_t i = 0; i < 3; i++) {
+    set_up(&w, (const char *)code, sizeof code, NO_CFI);
+    w.regs.r[MIC_REG_RIP] = CODE + (uint64_t)pcs[i];
+    w.regs.r[MIC_REG_RBP] = STACK + 32;
+    w.words[i == 1 ? 1 : 0] = CODE + 0x72;
+    w.words[5] = CODE + 0x76;
+    unwind(&w);
+    assert_true(w.count >= 2);
+    assert_int_equal(w.frames[1].address, CODE + 0x71);
+    assert_int_equal(w.frames[1].evidence, MIC_EVIDENCE_CODE);
+    tear_down(&w);
+  }
 }
 
 /* At push %rbp and before mov %rsp,%rbp the frame pointer is still the caller's. */
@@ -550,6 +580,7 @@ int main(void) {
     cmocka_unit_test(test_entry),
     cmocka_unit_test(test_frame_pointers),
     cmocka_unit_test(test_frame_pointer_prologue),
+    cmocka_unit_test(test_frameless_under_a_frame_pointer),
     cmocka_unit_test(test_leaf),
     cmocka_unit_test(test_leaf_with_more),
     cmocka_unit_test(test_depth_limit),

@@ -139,7 +139,9 @@ describe("a name", function()
     recorded("uses_library $programs/libconstructor.so construct", nil,
       function(run)
         run:assert_chain({ "main", "construct", "Derived::Derived()", "Base" }, 20)
-        assert.equal(run:with("Base"), run:with("Derived::Derived()"))
+        -- All but its own first and last instructions.
+        local outer = run:with("Derived::Derived()")
+        assert.is_true(run:with("Base") >= outer * 0.95, run:tree())
         local found = 0
         for key, samples in pairs(self_lines(run)) do
           assert.is_nil(key:match("^Derived::Derived%(%):8"), key)
