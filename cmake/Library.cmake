@@ -45,3 +45,5 @@ install(DIRECTORY "${CMAKE_SOURCE_DIR}/lua/" DESTINATION share/microscope/lua
 install(FILES "${cdef_lua}" DESTINATION share/microscope/lua/microscope)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/presets/" DESTINATION share/microscope/presets
   FILES_MATCHING PATTERN "*.lua")
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/queries/" DESTINATION share/microscope/queries
+  FILES_MATCHING PATTERN "*.lua")

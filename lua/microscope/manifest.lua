@@ -158,8 +158,9 @@ function M.add_options(parser, plugin, with_arguments)
     if option.type == "flag" then
       added = parser:flag("--" .. option.name)
     else
-      added = parser:option("--" .. option.name):convert(converter(option))
-        :argname(option.argname or option.name:upper())
+      added = parser:option("--" .. option.name):argname(option.argname or option.name:upper())
+      local convert = converter(option)
+      if convert then added:convert(convert) end
       if option.choices then added:choices(option.choices) end
       if option.repeated then added:count("*") end
     end
@@ -167,7 +168,9 @@ function M.add_options(parser, plugin, with_arguments)
   end
   for _, option in ipairs(with_arguments and plugin.arguments or {}) do
     local added = parser:argument(target_of(option)):args(option.repeated and "*" or "?")
-      :convert(converter(option)):description(describe(option))
+      :description(describe(option))
+    local convert = converter(option)
+    if convert then added:convert(convert) end
     if option.choices then added:choices(option.choices) end
   end
 end

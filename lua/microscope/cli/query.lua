@@ -104,33 +104,40 @@ local function list(format, out)
     rows = rows }, format, text.columns(), out)
 end
 
--- Where output goes: out(...), and done() to be called when all is written.
+-- Where output goes: out(...), done() when all is written, and undo() when that fails.  A file
+-- appears under its name when it is whole; what is no file (a pipe) is written as it comes.
 local function output(path)
-  local file = io.stdout
-  if path then
-    local opened, err = io.open(path, "wb")
-    if not opened then cli.fail("cannot write: %s", err) end
-    file = opened
-  end
+  local files = require("microscope.report.file")
+  local file, err = files.open(path)
+  if not file then cli.fail("cannot write: %s", err) end
   local function out(...)
     local ok, why = file:write(...)
     if not ok then cli.fail("cannot write the result: %s", why) end
   end
   return out, function()
-    if not path then return end
-    local ok, why = file:close()
+    local ok, why = file:finish()
     if not ok then cli.fail("cannot write the result: %s", why) end
+  end, function() file:discard() end
+end
+
+-- Run fn(out) with the output that path names.
+local function with_output(path, fn)
+  local out, done, undo = output(path)
+  local ok, err = pcall(fn, out)
+  if not ok then
+    undo()
+    error(err, 0)
   end
+  done()
 end
 
 -- Open, run fn(caps) and close, also when it raises.
 local function with_captures(paths, fn)
   local caps, why = runner.open(#paths > 0 and paths or { DEFAULT_FILE })
   if not caps then cli.fail("%s", why) end
-  local ok, value, err = pcall(fn, caps)
+  local ok, err = pcall(fn, caps)
   runner.close(caps)
-  if not ok then error(value, 0) end
-  if not value then cli.fail("%s", err) end
+  if not ok then error(err, 0) end
 end
 
 local function evaluate(expression, paths, options)
@@ -138,8 +145,9 @@ local function evaluate(expression, paths, options)
   with_captures(paths, function(caps)
     local chunk, why = evaluator.compile(expression, evaluator.environment(caps, options.out),
       "expression")
-    if not chunk then return nil, why end
-    return evaluator.run(chunk, options)
+    if not chunk then cli.fail("%s", why) end
+    local ok, err = evaluator.run(chunk, options)
+    if not ok then cli.fail("%s", err) end
   end)
 end
 
@@ -151,30 +159,26 @@ local function run_query(name, words, rest, args)
   own_parser.error = function(_, message) cli.misuse("%s: %s", plugin.name, message) end
   local own, why = manifest.collect(plugin, { own_parser:parse(rest or {}), parsed })
   if not own then cli.misuse("%s", why) end
-  local out, done = output(parsed.output or args.output)
+  local path = parsed.output or args.output
   with_captures(parsed.file, function(caps)
-    return runner.run(plugin, caps, {
-      args = own,
-      format = parsed.format or args.format,
-      width = not parsed.output and not args.output and text.columns() or nil,
-      out = out,
-    })
+    with_output(path, function(out)
+      local done, err = runner.run(plugin, caps, { args = own, out = out,
+        format = parsed.format or args.format, width = not path and text.columns() or nil })
+      if not done then cli.fail("%s", err) end
+    end)
   end)
-  done()
 end
 
 function M.run(args)
   if args.list then
-    local out, done = output(args.output)
-    list(args.format or "text", out)
-    done()
+    with_output(args.output, function(out) list(args.format or "text", out) end)
   elseif args.expression then
     local paths = args.file
     if args.name then table.insert(paths, 1, args.name) end
-    local out, done = output(args.output)
-    evaluate(args.expression, paths, { format = args.format, out = out,
-      width = not args.output and text.columns() or nil })
-    done()
+    with_output(args.output, function(out)
+      evaluate(args.expression, paths, { format = args.format, out = out,
+        width = not args.output and text.columns() or nil })
+    end)
   elseif args.query then
     run_query(args.query, args.after, args.rest, args)
   else

@@ -1,0 +1,107 @@
+--- select.lua - which samples are meant: by time, thread, process, CPU and source.
+--
+-- selection = { rows = FFI u8[samples] of 0 and 1, count =, weight =, source = its id, unit = }
+
+local ffi = require("ffi")
+
+local summary_query = require("microscope.query.summary")
+
+local M = {}
+
+local u8, u64 = ffi.typeof("uint8_t[?]"), ffi.typeof("uint64_t")
+
+-- Sources are u8 in the schema and a capture may have none: no sample has this one.
+local NO_SOURCE = 256
+local CPUS = 65536 -- a u16 in the schema
+local LATEST = 0xffffffffffffffffULL
+
+local function mark(time, thread, cpu, source, rows, from, to, wanted, threads, cpus, out)
+  local count = 0
+  for i = 0, rows - 1 do
+    local t = time[i]
+    if source[i] == wanted and t >= from and t < to and threads[thread[i]] ~= 0
+      and cpus[cpu[i]] ~= 0 then
+      out[i] = 1
+      count = count + 1
+    end
+  end
+  return count
+end
+
+local function add_weight(weight, rows, taken)
+  local total = 0
+  for i = 0, rows - 1 do
+    if taken[i] ~= 0 then total = total + tonumber(weight[i]) end
+  end
+  return total
+end
+
+-- A set of ids: given as one, as a list, or nil for all of `count`.
+local function set_of(ids, count, what)
+  local set = u8(count + 1)
+  if ids == nil then
+    ffi.fill(set, count, 1)
+    return set
+  end
+  for _, id in ipairs(type(ids) == "table" and ids or { ids }) do
+    if type(id) ~= "number" or id < 0 or id >= count or id % 1 ~= 0 then
+      error(("selection: %s %s is none of %d"):format(what, tostring(id), count), 4)
+    end
+    set[id] = 1
+  end
+  return set
+end
+
+-- Threads of the wanted processes that are wanted themselves.
+local function threads_of(cap, options)
+  local count = cap:rows("threads")
+  local set = set_of(options.thread, count, "thread")
+  if options.process == nil then return set end
+  local wanted = set_of(options.process, cap:rows("processes"), "process")
+  local process = cap:array("threads", "process")
+  for t = 0, count - 1 do
+    if wanted[process[t]] == 0 then set[t] = 0 end
+  end
+  return set
+end
+
+--- The source that options name: its facts, or of CPU time; nil when the capture has none.
+function M.source(cap, id)
+  if id == nil then return summary_query.cpu_source(cap) end
+  for _, source in ipairs(summary_query.sources(cap)) do
+    if source.id == id or source.name == id then return source end
+  end
+  error("there is no source " .. tostring(id), 3)
+end
+
+local function time_of(value, default)
+  if value == nil or value == math.huge then return default end
+  return u64(math.max(0, value))
+end
+
+--- The samples that options describe; see M.selection of microscope.
+function M.of(cap, options)
+  local rows = cap:rows("samples")
+  local taken = u8(rows + 1)
+  local source = M.source(cap, options.source)
+  local cpus = set_of(options.cpu, CPUS, "CPU")
+  local threads = threads_of(cap, options)
+  local count, weight = 0, 0
+  if rows > 0 then
+    count = mark(cap:array("samples", "time_ns"), cap:array("samples", "thread"),
+      cap:array("samples", "cpu"), cap:array("samples", "source"), rows,
+      time_of(options.from_ns, u64(0)), time_of(options.to_ns, LATEST),
+      source and source.id or NO_SOURCE, threads, cpus, taken)
+    weight = add_weight(cap:array("samples", "weight"), rows, taken)
+  end
+  return {
+    rows = taken,
+    count = count,
+    weight = weight,
+    source = source and source.id,
+    unit = source and source.unit or "count",
+  }
+end
+
+M._mark, M._add_weight = mark, add_weight
+return M

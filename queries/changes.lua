@@ -1,0 +1,58 @@
+-- changes: what the second half of a recording does that the first did not, and the reverse.
+
+-- Costs of the functions in a span of time.
+local function costs_of(m, cap, keys, from_ns, to_ns)
+  local tree = assert(m.tree(cap, keys, m.selection(cap, { from_ns = from_ns, to_ns = to_ns })))
+  return m.costs(tree, keys), tree
+end
+
+return {
+  summary = "What changed over time: the first part of the recording against the rest.",
+  description = "Each function's share of the first part against its share of the rest, with the"
+    .. " 95 % interval of the difference.  A change whose interval holds 0 may be chance: it is"
+    .. " marked, not hidden.",
+  columns = { "samples.stack", "samples.time_ns" },
+  options = {
+    { name = "at", type = "number", least = 0, argname = "SECONDS",
+      description = "Where the second part begins (half of the time)." },
+    { name = "of", type = "choice", choices = { "self", "total" }, default = "self",
+      description = "Compare what ran in a function itself, or in all it called too." },
+    { name = "limit", type = "count", default = 20, argname = "N",
+      description = "How many functions to show." },
+  },
+  run = function(ctx, args)
+    local m, cap = ctx.microscope, ctx.cap
+    local keys = m.keys(cap)
+    local at = args.at and args.at * 1e9 or m.summary(cap).duration_ns / 2
+    local first, first_tree = costs_of(m, cap, keys, 0, at)
+    local second, second_tree = costs_of(m, cap, keys, at, math.huge)
+    local n1, n2 = first_tree.samples, second_tree.samples
+    if n1 == 0 or n2 == 0 then ctx.fail("one part has no samples: choose another --at") end
+    local field, rows = args.of .. "_count", {}
+    for key = 0, keys.count - 1 do
+      local k1, k2 = first[field][key], second[field][key]
+      if k1 + k2 > 0 then
+        local low, high = m.difference(k1, n1, k2, n2)
+        local verdict = low > 0 and "more" or high < 0 and "less" or "within noise"
+        rows[#rows + 1] = { m.label(cap, keys, key), k1 / n1, k2 / n2, k2 / n2 - k1 / n1, low, high,
+          verdict }
+      end
+    end
+    table.sort(rows, function(a, b)
+      local sure_a, sure_b = a[7] ~= "within noise", b[7] ~= "within noise"
+      if sure_a ~= sure_b then return sure_a end
+      if math.abs(a[4]) ~= math.abs(b[4]) then return math.abs(a[4]) > math.abs(b[4]) end
+      return a[1] < b[1]
+    end)
+    local notes = { ("the first part has %s samples, the rest %s; it begins at %s"):format(
+      m.count(n1), m.count(n2), m.time(at)) }
+    if #rows > args.limit then
+      notes[2] = ("%d functions more (--limit)"):format(#rows - args.limit)
+      for i = #rows, args.limit + 1, -1 do rows[i] = nil end
+    end
+    return m.result({ { name = "function" }, { name = "first", unit = "share" },
+      { name = "rest", unit = "share" }, { name = "change", unit = "share" },
+      { name = "low", unit = "share" }, { name = "high", unit = "share" }, { name = "verdict" } },
+      rows, { notes = notes })
+  end,
+}

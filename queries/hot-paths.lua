@@ -1,0 +1,40 @@
+-- hot-paths: the call paths that end in the most expensive places.
+return {
+  summary = "The call paths, whole, at whose ends most time went.",
+  columns = { "samples.stack", "stacks.parent" },
+  options = {
+    { name = "limit", type = "count", default = 5, argname = "N",
+      description = "How many paths to show." },
+  },
+  run = function(ctx, args)
+    local m, cap = ctx.microscope, ctx.cap
+    local keys = m.keys(cap)
+    local tree = assert(m.tree(cap, keys))
+    local nodes, rows = {}, {}
+    for node = m.ROOTS, tree.count - 1 do
+      if tree.self_count[node] > 0 then nodes[#nodes + 1] = node end
+    end
+    table.sort(nodes, function(a, b)
+      if tree.self[a] ~= tree.self[b] then return tree.self[a] > tree.self[b] end
+      return a < b
+    end)
+    for i = 1, math.min(args.limit, #nodes) do
+      local path, ending = m.path(tree, nodes[i])
+      local reason = m.ending(ending)
+      if reason and ending > 2 then
+        rows[#rows + 1] = { i, 0, nil, nil, "[" .. reason.text .. "]" }
+      end
+      for depth, node in ipairs(path) do
+        local last = depth == #path
+        rows[#rows + 1] = { i, depth, last and tree.self[node] or nil,
+          last and tree.self_count[node] / tree.samples or nil, m.label(cap, keys, tree.key[node]) }
+      end
+    end
+    return m.result({ { name = "path", unit = "line" }, { name = "depth", unit = "line" },
+      { name = "self", unit = m.unit(tree.unit) }, { name = "share", unit = "share" },
+      { name = "function" } }, rows, {
+      notes = #nodes > args.limit and { ("%s paths more (--limit)"):format(
+        m.count(#nodes - args.limit)) } or nil,
+    })
+  end,
+}

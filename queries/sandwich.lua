@@ -1,0 +1,64 @@
+-- sandwich: a function between those that call it and those it calls.
+
+-- The key that is meant; ends the query with the candidates when that is not one.
+local function find_one(ctx, m, cap, keys, costs, name)
+  local found = {}
+  for _, key in ipairs(m.find(cap, keys, name)) do
+    if costs.total_count[key] > 0 then found[#found + 1] = key end
+  end
+  if #found == 1 then return found[1] end
+  local listed = {}
+  local list = #found > 0 and found or m.ranked(costs, keys)
+  for i = 1, math.min(5, #list) do listed[i] = m.label(cap, keys, list[i]) end
+  ctx.fail(#found > 0 and "'%s' is more than one function: %s%s"
+    or "no sample has a function '%s'; most cost %s%s", name, table.concat(listed, ", "),
+    #list > 5 and ", ..." or "")
+end
+
+return {
+  summary = "Who calls a function, what it costs itself, and whom it calls.",
+  description = "A function between its callers and its callees.  Callers add up to its total;"
+    .. " so do its own time and its callees.  Calls of itself are no callers or callees.",
+  columns = { "samples.stack", "stacks.parent" },
+  arguments = {
+    { name = "function", required = true,
+      description = "Its name, or a Lua pattern between slashes." },
+  },
+  options = {
+    { name = "limit", type = "count", default = 15, argname = "N",
+      description = "How many callers and callees to show." },
+  },
+  examples = {
+    { "microscope query sandwich server.usprof -- handle_request", "around one function" },
+  },
+  run = function(ctx, args)
+    local m, cap = ctx.microscope, ctx.cap
+    local keys = m.keys(cap)
+    local tree = assert(m.tree(cap, keys))
+    local costs = m.costs(tree, keys)
+    local key = find_one(ctx, m, cap, keys, costs, args["function"])
+    local around, rows, notes = m.neighbours(tree, keys, key), {}, {}
+    local function add(role, list)
+      for i, entry in ipairs(list) do
+        if i > args.limit then
+          notes[#notes + 1] = ("%d %ss more (--limit)"):format(#list - args.limit, role)
+          break
+        end
+        rows[#rows + 1] = { role, entry.weight, entry.samples / around.total_samples,
+          entry.samples,
+          entry.key and m.label(cap, keys, entry.key) or "[none: stacks begin here]" }
+      end
+    end
+    add("caller", around.callers)
+    rows[#rows + 1] = { "itself", around.self, around.self_samples / around.total_samples,
+      around.self_samples, m.label(cap, keys, key) }
+    add("callee", around.callees)
+    return m.result({ { name = "role" }, { name = "weight", unit = m.unit(tree.unit) },
+      { name = "share", unit = "share" }, { name = "samples", unit = "count" },
+      { name = "function" } }, rows, {
+      title = ("%s: %s in all, %s of the recording"):format(m.label(cap, keys, key),
+        m.amount(around.total, tree.unit), m.percent(around.total_samples / tree.samples)),
+      notes = notes,
+    })
+  end,
+}
