@@ -194,8 +194,8 @@ static void keep_access(const struct mic_rewrite *rewrite, const struct mic_writ
   struct stat st;
   if (fstat(rewrite->fd, &st) != 0) return;
   /* Only root can give a file away; whoever cannot, has it. */
-  if (fchown(w->fd, st.st_uid, st.st_gid) == 0 || st.st_uid == geteuid())
-    fchmod(w->fd, st.st_mode & 0777);
+  if (fchown(w->file.fd, st.st_uid, st.st_gid) == 0 || st.st_uid == geteuid())
+    fchmod(w->file.fd, st.st_mode & 0777);
 }
 
 int mic_rewrite_open(const struct mic_rewrite *rewrite, const char *path, struct mic_writer **out,

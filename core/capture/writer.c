@@ -8,14 +8,12 @@
 #include "capture/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/publish.h"
 #include "capture/block.h"
 #include "capture/format.h"
 #include "capture/inside.h"
@@ -24,33 +22,26 @@
 #include "capture/writing.h"
 
 enum {
-  FIRST_ROOM = 64,     /* rows; most tables of most captures stay small */
-  OUTPUT = 256 * 1024, /* bytes gathered for one write */
-  NAMES_TRIED = 32     /* temporary names: leftovers of recorders that were killed */
+  FIRST_ROOM = 64,    /* rows; most tables of most captures stay small */
+  OUTPUT = 256 * 1024 /* bytes gathered for one write */
 };
-
-/* Once only: after that another writer may have a file of that name. */
-static void remove_temp(struct mic_writer *w) {
-  if (w->named) unlink(w->temp);
-  w->named = false;
-}
 
 /* Keep the first failure; the space that a half file takes is given back at once. */
 static void fail(struct mic_writer *w, const char *doing) {
   if (w->failure.code) return;
   int sys = errno;
-  remove_temp(w);
-  if (ftruncate(w->fd, 0) != 0) errno = 0; /* it goes with the descriptor in any case */
+  mic_publish_remove(&w->file);
+  if (ftruncate(w->file.fd, 0) != 0) errno = 0; /* it goes with the descriptor in any case */
   errno = sys;
   const char *mend =
     sys == ENOSPC || sys == EDQUOT ? " (free some space or choose another place)" : "";
-  mic_fail_sys(&w->failure, "%s %.150s%s", doing, w->path, mend);
+  mic_fail_sys(&w->failure, "%s %.150s%s", doing, w->file.path, mend);
 }
 
 static void drain(struct mic_writer *w) {
   const uint8_t *at = w->output;
   while (w->pending && !w->failure.code) {
-    ssize_t done = write(w->fd, at, w->pending);
+    ssize_t done = write(w->file.fd, at, w->pending);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
       fail(w, "writing");
@@ -226,40 +217,7 @@ uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table) {
 uint64_t mic_writer_bytes(const struct mic_writer *w) { return w->at; }
 bool mic_writer_failed(const struct mic_writer *w) { return w->failure.code != 0; }
 
-/* A name that is there must be a regular file: renaming over /dev/null would replace it.  A
- * symbolic link is followed, so that the file it names is the one replaced. */
-static int resolve(struct mic_writer *w, const char *path, struct mic_error *err) {
-  struct stat st;
-  if (stat(path, &st) != 0) {
-    if (errno != ENOENT) return mic_fail_sys(err, "looking at %.150s", path);
-    w->path = mic_strndup(path, strlen(path));
-  } else if (!S_ISREG(st.st_mode)) {
-    return mic_fail(err, MIC_EARG, "%.150s is not a regular file: name a file to write", path);
-  } else if (!(w->path = realpath(path, NULL))) {
-    return mic_fail_sys(err, "looking at %.150s", path);
-  }
-  const char *slash = strrchr(w->path, '/');
-  w->folder = slash ? mic_strndup(w->path, (size_t)(slash - w->path) + 1) : mic_strndup(".", 1);
-  return 0;
-}
-
-/* A new file beside the final name, so that the rename stays inside one file system.  Readable
- * by its owner only: a profile tells of others' programs, paths and arguments. */
-static int open_temp(struct mic_writer *w, struct mic_error *err) {
-  size_t room = strlen(w->path) + 32;
-  w->temp = mic_alloc(room);
-  for (int i = 0; i < NAMES_TRIED; i++) {
-    snprintf(w->temp, room, i ? "%s.tmp.%d.%d" : "%s.tmp.%d", w->path, (int)getpid(), i);
-    w->fd = open(w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    w->named = w->fd >= 0;
-    if (w->named) return 0;
-    if (errno != EEXIST) break;
-  }
-  return mic_fail_sys(err, "creating %.150s", w->path);
-}
-
 static void release(struct mic_writer *w) {
-  if (w->fd >= 0) close(w->fd);
   for (uint32_t c = 0; c < MIC_COLUMN_COUNT; c++) {
     free(w->columns[c].rows);
     mic_vec_free(&w->columns[c].blocks);
@@ -269,20 +227,16 @@ static void release(struct mic_writer *w) {
   mic_base_free(w->base);
   mic_encoder_free(w->encoder);
   free(w->output);
-  free(w->path);
-  free(w->temp);
-  free(w->folder);
+  mic_publish_close(&w->file);
   free(w);
 }
 
 MIC_EXPORT int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error *err) {
   struct mic_writer *w = mic_alloc(sizeof *w);
   *out = NULL;
-  w->fd = -1;
-  int code = resolve(w, path, err);
-  if (!code) code = open_temp(w, err);
+  int code = mic_publish_open(&w->file, path, err);
   if (code) {
-    release(w);
+    free(w);
     return code;
   }
   w->output = mic_alloc(OUTPUT);
@@ -294,9 +248,7 @@ MIC_EXPORT int mic_writer_open(const char *path, struct mic_writer **out, struct
 }
 
 MIC_EXPORT void mic_writer_discard(struct mic_writer *w) {
-  if (!w) return;
-  remove_temp(w);
-  release(w);
+  if (w) release(w);
 }
 
 static void add_directory(mic_bytes *b, const struct mic_writer *w) {
@@ -328,7 +280,7 @@ static void put_header(struct mic_writer *w, uint64_t directory, const mic_bytes
   memcpy(header.magic, MIC_FORMAT_MAGIC, sizeof header.magic);
   header.header_checksum = mic_hash(&header, offsetof(struct mic_format_header, header_checksum));
   drain(w);
-  if (!w->failure.code && pwrite(w->fd, &header, sizeof header, 0) != sizeof header)
+  if (!w->failure.code && pwrite(w->file.fd, &header, sizeof header, 0) != sizeof header)
     fail(w, "writing");
 }
 
@@ -348,41 +300,12 @@ static void put_rest(struct mic_writer *w) {
   mic_vec_free(&directory);
 }
 
-/* The old file keeps its final name until the new one takes it: a link, where the file system
- * has them, and a rename where it has not. */
-static void keep(struct mic_writer *w) {
-  size_t room = strlen(w->path) + 8;
-  char *old = mic_alloc(room);
-  snprintf(old, room, "%s.old", w->path);
-  if (access(w->path, F_OK) == 0) {
-    unlink(old);
-    if (link(w->path, old) != 0 && rename(w->path, old) != 0) fail(w, "keeping the old");
-  }
-  free(old);
-}
-
-static void publish(struct mic_writer *w, bool keep_old) {
-  if (!w->failure.code && fsync(w->fd) != 0) fail(w, "writing");
-  if (!w->failure.code && keep_old) keep(w);
-  if (!w->failure.code && rename(w->temp, w->path) != 0) fail(w, "renaming to");
-  if (w->failure.code) return;
-  w->named = false;
-  /* The name itself reaches the disk with its folder; a file system that cannot sync a folder
-   * (EINVAL) keeps names by its own rules. */
-  int folder = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    if (fsync(folder) != 0 && errno != EINVAL)
-      mic_fail_sys(&w->failure, "syncing the folder of %.150s", w->path);
-    close(folder);
-  }
-}
-
 /* The file as readers will see it.  What is wrong was given so, it is not damaged. */
 static void check_written(struct mic_writer *w) {
   struct mic_capture *cap;
   struct mic_error err = {0};
   if (w->failure.code) return;
-  if (mic_capture_open(w->temp, &cap, &err) == 0) {
+  if (mic_capture_open(w->file.temp, &cap, &err) == 0) {
     mic_capture_close(cap);
     return;
   }
@@ -394,10 +317,9 @@ static void check_written(struct mic_writer *w) {
 static int finish(struct mic_writer *w, bool check, bool keep_old, struct mic_error *err) {
   if (!w->failure.code) put_rest(w);
   if (check) check_written(w);
-  publish(w, keep_old);
+  if (!w->failure.code) mic_publish_finish(&w->file, keep_old, &w->failure);
   int code = w->failure.code;
   if (code && err) *err = w->failure;
-  remove_temp(w); /* a failure that was no failed call (too many rows) still has it */
   release(w);
   return code;
 }

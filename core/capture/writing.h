@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/publish.h"
 #include "capture/format.h"
 #include "capture/schema.h"
 
@@ -29,13 +30,11 @@ struct mic_writer_table {
 struct mic_base; /* rewrite.c */
 
 struct mic_writer {
-  int fd;
-  char *path, *temp, *folder;
+  struct mic_publish file;
   uint64_t at; /* bytes put, also those still in output */
   uint8_t *output;
   size_t pending;
   struct mic_error failure; /* the first; code 0: none */
-  bool named;               /* the temporary file has its name and is to be removed */
   struct mic_encoder *encoder;
   struct mic_interner strings;
   struct mic_writer_table tables[MIC_TABLE_COUNT];
