@@ -37,7 +37,7 @@ set_target_properties(mic_program PROPERTIES OUTPUT_NAME microscope
   RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin" INSTALL_RPATH "$ORIGIN/../lib" ENABLE_EXPORTS OFF)
 target_link_libraries(mic_program PRIVATE mic_flags PkgConfig::LUAJIT)
 
-# The relocatable tree: bin/microscope, lib/libmicroscope.so, share/microscope/{lua,presets,queries}.
+# The relocatable tree: bin/microscope, lib/libmicroscope.so, share/microscope/{lua,presets,queries,formats}.
 install(TARGETS mic_program RUNTIME DESTINATION bin)
 install(TARGETS mic_library LIBRARY DESTINATION lib)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/lua/" DESTINATION share/microscope/lua
@@ -46,4 +46,7 @@ install(FILES "${cdef_lua}" DESTINATION share/microscope/lua/microscope)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/presets/" DESTINATION share/microscope/presets
   FILES_MATCHING PATTERN "*.lua")
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/queries/" DESTINATION share/microscope/queries
+  FILES_MATCHING PATTERN "*.lua")
+# Formats are found by their folder, as a user's are.
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/lua/microscope/formats/" DESTINATION share/microscope/formats
   FILES_MATCHING PATTERN "*.lua")

@@ -211,6 +211,11 @@ uint32_t mic_writer_text(struct mic_writer *w, const char *text) {
   return mic_writer_string(w, text ? text : "", text ? strlen(text) : 0);
 }
 
+const char *mic_writer_bytes_of(const struct mic_writer *w, uint32_t id, uint64_t *size) {
+  bool known = id < w->strings.strings.count;
+  *size = known ? w->strings.strings.at[id].size : 0;
+  return known ? w->strings.strings.at[id].bytes : "";
+}
 uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table) {
   return w->tables[table].rows;
 }

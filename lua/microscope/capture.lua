@@ -109,6 +109,9 @@ function Capture:close()
   self._columns = {}
 end
 
+--- The raw `struct mic_capture *`, for functions of the core; dies with close.
+function Capture:handle() return handle_of(self, "handle") end
+
 --- What the file is: {major, minor, file_bytes, memory_bytes, skipped}; skipped counts the
 -- tables and columns of it that this version does not know.
 function Capture:info()

@@ -16,7 +16,8 @@
 --
 -- Types: "flag", "text", "number", "count" (a whole number of at least 1), "choice" (of choices).
 -- least and most bound numbers, repeated = true makes a list.  A format has read(path, ctx)
--- or write(cap, path, ctx), or both, instead of run, and `extensions`.
+-- or write(cap, path, ctx), or both, instead of run; `extensions`, detect(head) and `keeps` are
+-- told in convert.lua.
 
 local argparse = require("argparse")
 
@@ -25,7 +26,7 @@ local M = {}
 local FIELDS = {
   name = "string", summary = "string", description = "string", options = "table",
   arguments = "table", columns = "table", examples = "table", run = "function", read = "function",
-  write = "function", extensions = "table",
+  write = "function", extensions = "table", detect = "function", keeps = "table",
 }
 
 local OPTION_FIELDS = {

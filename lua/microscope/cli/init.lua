@@ -21,6 +21,7 @@ local COMMANDS = {
   "record",
   "report",
   "query",
+  "convert",
   "plugins",
   "doctor",
   "lua-path",

@@ -19,6 +19,7 @@ M.FUNCTION, M.LINE, M.PLACE = 0, 1, 2
 
 local NONE = 0xffffffff
 local SIGNAL = 1 -- MIC_LOCATION_SIGNAL
+local FILE = 5 -- MIC_LOCATION_FILE
 
 local u32, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("uint8_t[?]")
 
@@ -140,7 +141,7 @@ local function place(cap, l)
   local module = cap:array("locations", "module")[l]
   local offset = cap:array("locations", "offset")[l]
   local name = module_name(cap, module)
-  if kind == 0 then return { name = name .. "+" .. hex(offset), module = name } end
+  if kind == 0 or kind == FILE then return { name = name .. "+" .. hex(offset), module = name } end
   if kind == SIGNAL then return { name = "[signal]", module = "" } end
   if kind == 2 then return { name = ("[anon %s]"):format(hex(offset)), module = "" } end
   if kind == 3 then return { name = ("[unmapped %s]"):format(hex(offset)), module = "" } end

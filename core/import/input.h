@@ -1,0 +1,42 @@
+/*
+ * input.h - a file of another format being read: decompressed as it goes.
+ *
+ * gzip (also several members one after the other) and zstd are known by their first bytes.  A
+ * pipe, or "-" for standard input, is first copied to a file without a name, so that every input
+ * can be read twice.
+ *
+ * Nothing here holds more than its buffers, however much a small file decompresses to.
+ *
+ * Fails:   MIC_EFORMAT with the offset in the compressed file for a damaged stream.
+ * Threads: one user at a time.
+ */
+#ifndef MIC_IMPORT_INPUT_H
+#define MIC_IMPORT_INPUT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* ffi:begin */
+struct mic_input;
+
+int mic_input_open(const char *path, struct mic_input **out, struct mic_error *err);
+/* The next bytes, as many as there are up to size: *got gets how many, 0 at the end. */
+int mic_input_read(struct mic_input *input, void *bytes, uint64_t size, uint64_t *got,
+                   struct mic_error *err);
+/* Back to the first byte. */
+int mic_input_rewind(struct mic_input *input, struct mic_error *err);
+uint64_t mic_input_offset(const struct mic_input *input); /* decompressed bytes read so far */
+uint64_t mic_input_size(const struct mic_input *input);   /* of the file as it lies there */
+/* enum mic_compression (output.h) */
+uint32_t mic_input_compression(const struct mic_input *input);
+void mic_input_close(struct mic_input *input); /* NULL is fine */
+/* ffi:end */
+
+/* Bytes in memory as an input; they are borrowed until it is closed. */
+int mic_input_memory(const void *bytes, uint64_t size, struct mic_input **out,
+                     struct mic_error *err);
+/* The path as it was given, for messages; "input" for memory. */
+const char *mic_input_name(const struct mic_input *input);
+
+#endif

@@ -1,0 +1,66 @@
+/* lines.c - find line ends in a buffer that is filled from an input. */
+#include "import/lines.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { FIRST_ROOM = 256 * 1024, LONGEST = 64 * 1024 * 1024 };
+
+/* More of the input behind what is there; *got 0 at its end. */
+static int fill(struct mic_lines *l, uint64_t *got, struct mic_error *err) {
+  if (l->at) memmove(l->buffer, l->buffer + l->at, l->count - l->at);
+  l->count -= l->at;
+  l->at = 0;
+  if (l->count == l->room) {
+    if (l->room >= LONGEST)
+      return mic_fail(err, MIC_ELIMIT, "%.120s: line %llu: more than 64 MiB long",
+                      mic_input_name(l->input), (unsigned long long)l->number + 1);
+    l->room = l->room ? l->room * 2 : FIRST_ROOM;
+    l->buffer = mic_realloc(l->buffer, l->room);
+  }
+  int code = mic_input_read(l->input, l->buffer + l->count, l->room - l->count, got, err);
+  l->count += *got;
+  return code;
+}
+
+static void take(struct mic_lines *l, const char *end, const char **line, size_t *size) {
+  *line = l->buffer + l->at;
+  *size = (size_t)(end - *line);
+  if (*size && (*line)[*size - 1] == '\r') --*size;
+  l->number++;
+}
+
+int mic_lines_next(struct mic_lines *lines, const char **line, size_t *size,
+                   struct mic_error *err) {
+  size_t looked = 0; /* bytes that hold no line end */
+  *line = NULL;
+  for (;;) {
+    const char *from = lines->buffer ? lines->buffer + lines->at : NULL;
+    size_t have = lines->count - lines->at;
+    const char *end = have > looked ? memchr(from + looked, '\n', have - looked) : NULL;
+    if (end) {
+      lines->offset = mic_input_offset(lines->input) - have;
+      take(lines, end, line, size);
+      lines->at = (size_t)(end + 1 - lines->buffer);
+      return 0;
+    }
+    looked = have;
+    uint64_t got;
+    int code = fill(lines, &got, err);
+    if (code) return code;
+    if (got) continue;
+    if (have) { /* the last line has no end */
+      lines->offset = mic_input_offset(lines->input) - have;
+      take(lines, lines->buffer + lines->count, line, size);
+      lines->at = lines->count;
+    }
+    return 0;
+  }
+}
+
+void mic_lines_free(struct mic_lines *lines) {
+  free(lines->buffer);
+  lines->buffer = NULL;
+  lines->at = lines->count = lines->room = 0;
+}

@@ -1,0 +1,589 @@
+/*
+ * pprof_write.c - modules, functions, locations, samples, then the strings they named.
+ *
+ * A message of the format is the concatenation of its fields in any order, so each part is packed
+ * as a profile of its own that holds that part alone, and nothing is held in memory but the sums.
+ */
+#include "import/pprof_write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "capture/names.h"
+#include "import/tables.h"
+#include "profile.pb-c.h"
+
+typedef Mic__Pprof__Profile profile_message;
+typedef Mic__Pprof__Location location_message;
+typedef Mic__Pprof__Line line_message;
+typedef Mic__Pprof__Label label_message;
+
+/* Samples of one thread, stack and set of labels. */
+struct group {
+  uint32_t thread, stack, labels;
+};
+/* A value of each sample: what its source measured, or how many samples there were. */
+struct type {
+  uint8_t source;
+  bool counts;
+};
+
+struct writing {
+  const struct mic_capture *cap;
+  struct mic_tables t;
+  struct mic_output *output;
+  struct mic_error *err;
+  MIC_VEC(uint8_t) packed;
+  struct mic_interner strings; /* the profile's own */
+  MIC_VEC(struct type) types;
+  uint32_t first_type[256]; /* by source */
+  struct mic_map by_key;    /* (thread, stack; labels) -> group */
+  MIC_VEC(struct group) groups;
+  MIC_VEC(int64_t) values;  /* of each group as many as types */
+  struct mic_interner sets; /* sets of labels: their ids as bytes */
+  uint64_t *first_line;     /* of each location; lines of one lie together */
+  uint32_t *row_of_module;  /* the first mapping that a module has */
+  uint32_t *next_row;
+  bool *module_by_file;    /* some location of it is known by file offset */
+  bool *module_by_image;   /* and some by another way */
+  uint64_t *module_limit;  /* one past its greatest offset */
+  bool *module_named;      /* some location of it has lines */
+  uint64_t functions;      /* ids given out */
+  uint64_t ends[256];      /* location ids of ends that were written */
+  MIC_VEC(uint64_t) stack; /* scratch: a sample's location ids */
+  MIC_VEC(label_message) labels;
+  MIC_VEC(label_message *) label_pointers;
+};
+
+static void send(struct writing *w, const profile_message *part) {
+  size_t size = mic__pprof__profile__get_packed_size(part);
+  mic_vec_reserve(&w->packed, size);
+  mic__pprof__profile__pack(part, w->packed.at);
+  mic_output_write(w->output, (const char *)w->packed.at, size);
+}
+
+static int64_t string(struct writing *w, const char *bytes, size_t size) {
+  return mic_intern(&w->strings, bytes, size);
+}
+static int64_t text(struct writing *w, const char *bytes) {
+  return string(w, bytes, strlen(bytes));
+}
+/* A string of the capture. */
+static int64_t from(struct writing *w, uint32_t id) {
+  uint64_t size;
+  const char *bytes = mic_capture_string(w->cap, id, &size);
+  return string(w, bytes ? bytes : "", size);
+}
+static bool is_text(const struct writing *w, uint32_t id, const char *want) {
+  uint64_t size;
+  const char *bytes = mic_capture_string(w->cap, id, &size);
+  return bytes && size == strlen(want) && memcmp(bytes, want, size) == 0;
+}
+
+/* --- types --------------------------------------------------------------------------------- */
+
+static int64_t unit_of(struct writing *w, uint8_t source) {
+  static const char *const units[] = {[MIC_UNIT_CPU_NS] = "nanoseconds",
+                                      [MIC_UNIT_CYCLES] = "cycles",
+                                      [MIC_UNIT_COUNT] = "count",
+                                      [MIC_UNIT_BYTES] = "bytes",
+                                      [MIC_UNIT_NS] = "nanoseconds"};
+  uint8_t unit = w->t.sources.unit[source];
+  if (w->t.sources.unit_name && !is_text(w, w->t.sources.unit_name[source], ""))
+    return from(w, w->t.sources.unit_name[source]);
+  return text(w, unit < sizeof units / sizeof *units ? units[unit] : "units");
+}
+
+/* How many samples a source has is said once where one source alone is taken by a period. */
+static int64_t name_of(struct writing *w, const struct type *type, uint32_t periodic) {
+  if (!type->counts) return from(w, w->t.sources.name[type->source]);
+  if (periodic == 1) return text(w, "samples");
+  uint64_t size;
+  char name[256];
+  const char *bytes = mic_capture_string(w->cap, w->t.sources.name[type->source], &size);
+  int length = snprintf(name, sizeof name, "%.*s_samples", (int)(size < 200 ? size : 200), bytes);
+  return string(w, name, (size_t)length);
+}
+
+static void put_type(struct writing *w, int64_t name, int64_t unit) {
+  Mic__Pprof__ValueType type = MIC__PPROF__VALUE_TYPE__INIT, *pointer = &type;
+  profile_message part = MIC__PPROF__PROFILE__INIT;
+  type.type = name;
+  type.unit = unit;
+  part.n_sample_type = 1;
+  part.sample_type = &pointer;
+  send(w, &part);
+}
+
+static void put_types(struct writing *w) {
+  uint32_t periodic = 0;
+  for (uint64_t s = 0; s < w->t.sources.rows; s++) periodic += w->t.sources.period[s] != 0;
+  for (uint32_t s = 0; s < w->t.sources.rows && s < 256; s++) {
+    w->first_type[s] = (uint32_t)w->types.count;
+    if (w->t.sources.period[s]) *mic_vec_push(&w->types) = (struct type){(uint8_t)s, true};
+    *mic_vec_push(&w->types) = (struct type){(uint8_t)s, false};
+  }
+  for (size_t i = 0; i < w->types.count; i++) {
+    const struct type *type = &w->types.at[i];
+    put_type(w, name_of(w, type, periodic),
+             type->counts ? text(w, "count") : unit_of(w, type->source));
+  }
+}
+
+/* --- facts --------------------------------------------------------------------------------- */
+
+/* A fact that an imported profile brought; NULL when the capture has none. */
+static const char *fact(const struct writing *w, const char *key, uint64_t *size) {
+  for (uint64_t i = 0; i < w->t.meta.rows; i++)
+    if (is_text(w, w->t.meta.key[i], key))
+      return mic_capture_string(w->cap, w->t.meta.value[i], size);
+  return NULL;
+}
+static int64_t fact_string(struct writing *w, const char *key) {
+  uint64_t size = 0;
+  const char *value = fact(w, key, &size);
+  return value ? string(w, value, size) : 0;
+}
+
+static void set_period(struct writing *w, profile_message *part, Mic__Pprof__ValueType *type) {
+  for (uint32_t s = 0; s < w->t.sources.rows; s++) {
+    if (!w->t.sources.period[s]) continue;
+    type->type = from(w, w->t.sources.name[s]);
+    type->unit = unit_of(w, (uint8_t)s);
+    part->period_type = type;
+    part->period = (int64_t)w->t.sources.period[s];
+    return;
+  }
+  uint64_t size = 0;
+  const char *period = fact(w, "pprof.period", &size);
+  if (!period) return;
+  for (uint64_t i = 0; i < size && i < 18; i++) part->period = part->period * 10 + period[i] - '0';
+  type->type = fact_string(w, "pprof.period_type");
+  type->unit = fact_string(w, "pprof.period_unit");
+  part->period_type = type;
+}
+
+/* The source that readers show first: that of CPU time, else the first. */
+static int64_t default_type(struct writing *w) {
+  int64_t given = fact_string(w, "pprof.default_sample_type");
+  if (given) return given;
+  for (uint32_t s = 0; s < w->t.sources.rows; s++)
+    if (w->t.sources.unit[s] == MIC_UNIT_CPU_NS) return from(w, w->t.sources.name[s]);
+  return w->t.sources.rows ? from(w, w->t.sources.name[0]) : 0;
+}
+
+static int64_t comment_of(struct writing *w, uint64_t row) {
+  uint64_t key_size, value_size;
+  const char *key = mic_capture_string(w->cap, w->t.meta.key[row], &key_size);
+  const char *value = mic_capture_string(w->cap, w->t.meta.value[row], &value_size);
+  size_t size = key_size + 2 + value_size;
+  char *line = mic_alloc(size);
+  memcpy(line, key, key_size);
+  memcpy(line + key_size, ": ", 2);
+  memcpy(line + key_size + 2, value, value_size);
+  int64_t id = string(w, line, size);
+  free(line);
+  return id;
+}
+
+static void put_facts(struct writing *w) {
+  profile_message part = MIC__PPROF__PROFILE__INIT;
+  Mic__Pprof__ValueType period = MIC__PPROF__VALUE_TYPE__INIT;
+  size_t count = (size_t)w->t.meta.rows + 1;
+  int64_t *comments = mic_alloc(count * sizeof *comments);
+  comments[0] = text(w, MIC_PPROF_MARK);
+  for (size_t i = 1; i < count; i++) comments[i] = comment_of(w, i - 1);
+  part.n_comment = count;
+  part.comment = comments;
+  if (w->t.clocks.rows) {
+    part.time_nanos = (int64_t)w->t.clocks.realtime_ns[0];
+    part.duration_nanos = (int64_t)w->t.clocks.duration_ns[0];
+  }
+  set_period(w, &part, &period);
+  part.default_sample_type = default_type(w);
+  part.drop_frames = fact_string(w, "pprof.drop_frames");
+  part.keep_frames = fact_string(w, "pprof.keep_frames");
+  send(w, &part);
+  free(comments);
+}
+
+/* --- modules ------------------------------------------------------------------------------- */
+
+/* Mapping ids: modules, then all code in anonymous memory, then rows of mappings. */
+static uint64_t anon_mapping(const struct writing *w) { return w->t.modules.rows + 1; }
+static uint64_t row_mapping(const struct writing *w, uint32_t row) {
+  return w->t.modules.rows + 2 + row;
+}
+
+static void put_mapping(struct writing *w, Mic__Pprof__Mapping *mapping, bool named) {
+  profile_message part = MIC__PPROF__PROFILE__INIT;
+  mapping->has_functions = mapping->has_filenames = named;
+  mapping->has_line_numbers = mapping->has_inline_frames = named;
+  part.n_mapping = 1;
+  part.mapping = &mapping;
+  send(w, &part);
+}
+
+/* What is known of modules from their locations and mappings. */
+static void look_at_modules(struct writing *w) {
+  uint64_t rows = w->t.modules.rows;
+  w->row_of_module = mic_alloc((rows + 1) * sizeof *w->row_of_module);
+  w->next_row = mic_alloc((w->t.mappings.rows + 1) * sizeof *w->next_row);
+  w->module_limit = mic_alloc((rows + 1) * sizeof *w->module_limit);
+  w->module_named = mic_alloc((rows + 1) * sizeof *w->module_named);
+  w->module_by_file = mic_alloc((rows + 1) * sizeof *w->module_by_file);
+  w->module_by_image = mic_alloc((rows + 1) * sizeof *w->module_by_image);
+  memset(w->row_of_module, 0xff, (rows + 1) * sizeof *w->row_of_module);
+  for (uint64_t i = w->t.mappings.rows; i-- > 0;) {
+    uint32_t module = w->t.mappings.module[i];
+    if (module == MIC_NONE) continue;
+    w->next_row[i] = w->row_of_module[module];
+    w->row_of_module[module] = (uint32_t)i;
+  }
+  for (uint64_t l = 0; l < w->t.locations.rows; l++) {
+    uint32_t module = w->t.locations.module[l];
+    if (module == MIC_NONE) continue;
+    bool by_file = w->t.locations.kind[l] == MIC_LOCATION_FILE;
+    (by_file ? w->module_by_file : w->module_by_image)[module] = true;
+    if (w->first_line[l] != UINT64_MAX) w->module_named[module] = true;
+    if (by_file || w->t.locations.kind[l] == MIC_LOCATION_NAMED) continue;
+    uint64_t limit = (w->t.locations.offset[l] | 0xfff) + 1; /* whole pages, as mappings are */
+    if (limit > w->module_limit[module]) w->module_limit[module] = limit;
+  }
+}
+
+static void put_module(struct writing *w, uint32_t module) {
+  Mic__Pprof__Mapping mapping = MIC__PPROF__MAPPING__INIT;
+  mapping.id = module + 1;
+  mapping.memory_limit = w->module_limit[module];
+  mapping.filename = from(w, w->t.modules.path[module]);
+  mapping.build_id = from(w, w->t.modules.build_id[module]);
+  put_mapping(w, &mapping, w->module_named[module]);
+}
+
+/* The rows of mappings that locations by file offset need. */
+static void put_rows(struct writing *w) {
+  for (uint32_t i = 0; i < w->t.mappings.rows; i++) {
+    uint32_t module = w->t.mappings.module[i];
+    if (module == MIC_NONE || !w->module_by_file[module]) continue;
+    Mic__Pprof__Mapping mapping = MIC__PPROF__MAPPING__INIT;
+    mapping.id = row_mapping(w, i);
+    mapping.memory_start = w->t.mappings.address[i];
+    mapping.memory_limit = mapping.memory_start + w->t.mappings.size[i];
+    mapping.file_offset = w->t.mappings.file_offset[i];
+    mapping.filename = from(w, w->t.modules.path[module]);
+    mapping.build_id = from(w, w->t.modules.build_id[module]);
+    put_mapping(w, &mapping, w->module_named[module]);
+  }
+}
+
+static void put_modules(struct writing *w) {
+  bool anon = false;
+  put_rows(w);
+  for (uint32_t m = 0; m < w->t.modules.rows; m++)
+    if (w->module_by_image[m] || w->row_of_module[m] == MIC_NONE || !w->module_by_file[m])
+      put_module(w, m);
+  for (uint64_t l = 0; l < w->t.locations.rows; l++)
+    anon |= w->t.locations.kind[l] == MIC_LOCATION_ANON;
+  if (!anon) return;
+  Mic__Pprof__Mapping mapping = MIC__PPROF__MAPPING__INIT;
+  mapping.id = anon_mapping(w);
+  mapping.memory_limit = UINT64_MAX;
+  mapping.filename = text(w, "//anon");
+  put_mapping(w, &mapping, false);
+}
+
+/* --- functions and locations --------------------------------------------------------------- */
+
+static uint64_t put_function(struct writing *w, uint64_t id, int64_t name, int64_t system_name,
+                             int64_t file, uint32_t line) {
+  Mic__Pprof__Function function = MIC__PPROF__FUNCTION__INIT, *pointer = &function;
+  profile_message part = MIC__PPROF__PROFILE__INIT;
+  function.id = id;
+  function.name = name;
+  function.system_name = system_name;
+  function.filename = file;
+  function.start_line = line;
+  part.n_function = 1;
+  part.function = &pointer;
+  send(w, &part);
+  return id;
+}
+
+/* A file belongs to a function here and to a line in captures: the line's is the better known. */
+static void put_functions(struct writing *w) {
+  uint64_t rows = w->t.functions.rows;
+  uint32_t *file = mic_alloc((rows + 1) * sizeof *file);
+  for (uint64_t f = 0; f < rows; f++) file[f] = w->t.functions.file[f];
+  for (uint64_t i = 0; i < w->t.lines.rows; i++) {
+    uint32_t *of = &file[w->t.lines.function[i]];
+    if (*of == MIC_NONE) *of = w->t.lines.file[i];
+  }
+  for (uint64_t f = 0; f < rows; f++)
+    put_function(w, f + 1, from(w, w->t.functions.name[f]), from(w, w->t.functions.linkage_name[f]),
+                 file[f] == MIC_NONE ? 0 : from(w, w->t.files.path[file[f]]),
+                 w->t.functions.line[f]);
+  w->functions = rows;
+  free(file);
+}
+
+static void put_location(struct writing *w, location_message *location) {
+  profile_message part = MIC__PPROF__PROFILE__INIT;
+  part.n_location = 1;
+  part.location = &location;
+  send(w, &part);
+}
+
+/* A location that is one function without a line: what only a name is known of. */
+static void put_named(struct writing *w, location_message *location, int64_t name) {
+  line_message line = MIC__PPROF__LINE__INIT, *pointer = &line;
+  line.function_id = put_function(w, ++w->functions, name, name, 0, 0);
+  location->n_line = 1;
+  location->line = &pointer;
+  put_location(w, location);
+}
+
+/* Where a location by file offset was mapped. */
+static void place_in_file(const struct writing *w, uint32_t module, uint64_t offset,
+                          location_message *location) {
+  location->mapping_id = module + 1;
+  location->address = offset;
+  if (w->row_of_module[module] == MIC_NONE) return;
+  location->mapping_id = row_mapping(w, w->row_of_module[module]);
+  for (uint32_t row = w->row_of_module[module]; row != MIC_NONE; row = w->next_row[row]) {
+    uint64_t first = w->t.mappings.file_offset[row];
+    if (offset < first || offset - first >= w->t.mappings.size[row]) continue;
+    location->mapping_id = row_mapping(w, row);
+    location->address = w->t.mappings.address[row] + offset - first;
+    return;
+  }
+}
+
+static void place(const struct writing *w, uint64_t l, location_message *location) {
+  uint32_t module = w->t.locations.module[l];
+  uint64_t offset = w->t.locations.offset[l];
+  switch (w->t.locations.kind[l]) {
+  case MIC_LOCATION_FILE: place_in_file(w, module, offset, location); return;
+  case MIC_LOCATION_ANON: location->mapping_id = anon_mapping(w); break;
+  case MIC_LOCATION_NAMED: offset = 0; /* fall through */
+  default:
+    if (module != MIC_NONE) location->mapping_id = module + 1;
+  }
+  location->address = offset;
+}
+
+static void put_lines(struct writing *w, uint64_t l, location_message *location) {
+  uint64_t first = w->first_line[l], past = first;
+  while (past < w->t.lines.rows && w->t.lines.location[past] == l) past++;
+  size_t count = (size_t)(past - first);
+  line_message *lines = mic_alloc(count * sizeof *lines);
+  line_message **pointers = mic_alloc(count * sizeof *pointers);
+  for (size_t i = 0; i < count; i++) {
+    lines[i] = (line_message)MIC__PPROF__LINE__INIT;
+    lines[i].function_id = w->t.lines.function[first + i] + 1;
+    lines[i].line = w->t.lines.line[first + i];
+    pointers[i] = &lines[i];
+  }
+  location->n_line = count;
+  location->line = pointers;
+  put_location(w, location);
+  free(lines);
+  free(pointers);
+}
+
+static void put_locations(struct writing *w) {
+  for (uint64_t l = 0; l < w->t.locations.rows; l++) {
+    location_message location = MIC__PPROF__LOCATION__INIT;
+    uint8_t kind = w->t.locations.kind[l];
+    location.id = l + 1;
+    place(w, l, &location);
+    if (kind == MIC_LOCATION_SIGNAL)
+      put_named(w, &location, text(w, "[signal]"));
+    else if (w->first_line[l] != UINT64_MAX)
+      put_lines(w, l, &location);
+    else if (kind == MIC_LOCATION_NAMED)
+      put_named(w, &location, from(w, (uint32_t)w->t.locations.offset[l]));
+    else
+      put_location(w, &location);
+  }
+}
+
+/* --- samples ------------------------------------------------------------------------------- */
+
+/* The set of labels that samples from `at` on share; *row goes past those of the sample. */
+static uint32_t set_of_labels(struct writing *w, uint64_t sample, uint64_t *row) {
+  uint64_t first = *row, past = first;
+  while (past < w->t.sample_labels.rows && w->t.sample_labels.sample[past] == sample) past++;
+  *row = past;
+  const char *bytes = first < past ? (const char *)&w->t.sample_labels.label[first] : "";
+  return mic_intern(&w->sets, bytes, (size_t)(past - first) * sizeof(uint32_t));
+}
+
+static uint32_t group_of(struct writing *w, uint64_t sample, uint32_t labels) {
+  struct group group = {w->t.samples.thread[sample], w->t.samples.stack[sample], labels};
+  bool added;
+  uint32_t number = mic_map_intern(&w->by_key, (uint64_t)group.thread << 32 | group.stack, labels,
+                                   (uint32_t)w->groups.count, &added);
+  if (!added) return number;
+  *mic_vec_push(&w->groups) = group;
+  size_t count = w->values.count + w->types.count;
+  mic_vec_reserve(&w->values, count);
+  memset(w->values.at + w->values.count, 0, w->types.count * sizeof(int64_t));
+  w->values.count = count;
+  return number;
+}
+
+static int add_up(struct writing *w) {
+  uint64_t row = 0;
+  for (uint64_t i = 0; i < w->t.samples.rows; i++) {
+    int64_t *values = NULL;
+    uint32_t type = w->first_type[w->t.samples.source[i]];
+    uint32_t group = group_of(w, i, set_of_labels(w, i, &row));
+    values = w->values.at + (size_t)group * w->types.count;
+    if (w->types.at[type].counts) values[type++]++;
+    uint64_t weight = w->t.samples.weight[i];
+    if (weight > INT64_MAX || __builtin_add_overflow(values[type], (int64_t)weight, &values[type]))
+      return mic_fail(w->err, MIC_ELIMIT,
+                      "sample %llu: a value of more than 2^63 - 1, which pprof cannot hold",
+                      (unsigned long long)i);
+  }
+  return 0;
+}
+
+static label_message *add_label(struct writing *w, int64_t key) {
+  label_message *label = mic_vec_push(&w->labels);
+  *label = (label_message)MIC__PPROF__LABEL__INIT;
+  label->key = key;
+  return label;
+}
+
+static void add_labels(struct writing *w, uint32_t set) {
+  const struct mic_string *bytes = &w->sets.strings.at[set];
+  for (uint32_t i = 0; i < bytes->size / sizeof(uint32_t); i++) {
+    uint32_t id;
+    memcpy(&id, bytes->bytes + i * sizeof id, sizeof id);
+    label_message *label = add_label(w, from(w, w->t.labels.key[id]));
+    if (w->t.labels.kind[id] == MIC_LABEL_TEXT) {
+      label->str = from(w, w->t.labels.text[id]);
+    } else {
+      label->num = (int64_t)w->t.labels.number[id];
+      label->num_unit = from(w, w->t.labels.unit[id]);
+    }
+  }
+}
+
+/* Threads and processes that have neither a name nor an id stand for nothing. */
+static void add_thread(struct writing *w, uint32_t thread) {
+  uint32_t process = w->t.threads.process[thread];
+  uint32_t tid = w->t.threads.tid[thread], pid = w->t.processes.pid[process];
+  int64_t name = from(w, w->t.threads.name[thread]);
+  int64_t process_name = from(w, w->t.processes.name[process]);
+  if (name) add_label(w, text(w, "thread"))->str = name;
+  if (tid) add_label(w, text(w, "tid"))->num = tid;
+  if (process_name) add_label(w, text(w, "process"))->str = process_name;
+  if (pid) add_label(w, text(w, "pid"))->num = pid;
+}
+
+/* The reason of a stack that ends short, as a location of its own. */
+static uint64_t end_location(struct writing *w, uint8_t end) {
+  if (end == MIC_END_OUTERMOST || end == MIC_END_ENTRY) return 0;
+  if (w->ends[end]) return w->ends[end];
+  char name[128];
+  const char *reason = mic_end_text(end);
+  if (reason)
+    snprintf(name, sizeof name, "[%s]", reason);
+  else
+    snprintf(name, sizeof name, "[reason %u]", end);
+  location_message location = MIC__PPROF__LOCATION__INIT;
+  location.id = w->ends[end] = w->t.locations.rows + 1 + end;
+  put_named(w, &location, text(w, name));
+  return location.id;
+}
+
+static void take_stack(struct writing *w, uint32_t node) {
+  w->stack.count = 0;
+  while (w->t.stacks.parent[node] != MIC_NONE) {
+    *mic_vec_push(&w->stack) = w->t.stacks.location[node] + 1;
+    node = w->t.stacks.parent[node];
+  }
+  uint64_t end = end_location(w, w->t.stacks.end[node]);
+  if (end) *mic_vec_push(&w->stack) = end;
+}
+
+static void put_group(struct writing *w, size_t number) {
+  const struct group *group = &w->groups.at[number];
+  Mic__Pprof__Sample sample = MIC__PPROF__SAMPLE__INIT, *pointer = &sample;
+  profile_message part = MIC__PPROF__PROFILE__INIT;
+  w->labels.count = w->label_pointers.count = 0;
+  add_thread(w, group->thread);
+  add_labels(w, group->labels);
+  for (size_t i = 0; i < w->labels.count; i++) *mic_vec_push(&w->label_pointers) = &w->labels.at[i];
+  take_stack(w, group->stack);
+  sample.n_location_id = w->stack.count;
+  sample.location_id = w->stack.at;
+  sample.n_value = w->types.count;
+  sample.value = w->values.at + number * w->types.count;
+  sample.n_label = w->labels.count;
+  sample.label = w->label_pointers.at;
+  part.n_sample = 1;
+  part.sample = &pointer;
+  send(w, &part);
+}
+
+static void put_strings(struct writing *w) {
+  for (size_t i = 0; i < w->strings.strings.count; i++) {
+    const struct mic_string *s = &w->strings.strings.at[i];
+    ProtobufCBinaryData data = {s->size, (uint8_t *)(uintptr_t)s->bytes};
+    profile_message part = MIC__PPROF__PROFILE__INIT;
+    part.n_string_table = 1;
+    part.string_table = &data;
+    send(w, &part);
+  }
+}
+
+static void release(struct writing *w) {
+  mic_vec_free(&w->packed);
+  mic_interner_free(&w->strings);
+  mic_vec_free(&w->types);
+  mic_map_free(&w->by_key);
+  mic_vec_free(&w->groups);
+  mic_vec_free(&w->values);
+  mic_interner_free(&w->sets);
+  free(w->first_line);
+  free(w->row_of_module);
+  free(w->next_row);
+  free(w->module_limit);
+  free(w->module_named);
+  free(w->module_by_file);
+  free(w->module_by_image);
+  mic_vec_free(&w->stack);
+  mic_vec_free(&w->labels);
+  mic_vec_free(&w->label_pointers);
+}
+
+static void find_lines(struct writing *w) {
+  size_t size = (size_t)(w->t.locations.rows + 1) * sizeof *w->first_line;
+  w->first_line = mic_alloc(size);
+  memset(w->first_line, 0xff, size);
+  for (uint64_t i = w->t.lines.rows; i-- > 0;) w->first_line[w->t.lines.location[i]] = i;
+}
+
+MIC_EXPORT int mic_pprof_write(const struct mic_capture *cap, struct mic_output *output,
+                               struct mic_error *err) {
+  struct writing w = {.cap = cap, .t = mic_tables_of(cap), .output = output, .err = err};
+  text(&w, ""); /* string 0 is the empty one */
+  find_lines(&w);
+  look_at_modules(&w);
+  put_types(&w);
+  put_facts(&w);
+  put_modules(&w);
+  put_functions(&w);
+  put_locations(&w);
+  int code = add_up(&w);
+  for (size_t i = 0; i < w.groups.count && !code; i++) put_group(&w, i);
+  put_strings(&w);
+  release(&w);
+  return code;
+}

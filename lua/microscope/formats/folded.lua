@@ -1,0 +1,108 @@
+--- folded: a line a stack, as flame graph tools read and write them.
+
+local ffi = require("ffi")
+
+local core = require("microscope.core")
+local ends_query = require("microscope.query.ends")
+local input = require("microscope.input")
+local keys_query = require("microscope.query.keys")
+local output = require("microscope.output")
+local summary_query = require("microscope.query.summary")
+local tree_query = require("microscope.query.tree")
+
+local C = core.C
+
+local function read(path, ctx)
+  local result, err = ffi.new("struct mic_folded_result"), core.new_error()
+  local ok, why = input.with(path, function(handle)
+    return core.check(C.mic_folded_read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  local bad = tonumber(result.bad_lines)
+  if bad > 0 then
+    ctx.lost("%d line%s of %d %s no stack: line %d: %s", bad, bad == 1 and "" or "s",
+      tonumber(result.lines), bad == 1 and "is" or "are", tonumber(result.first_bad),
+      ffi.string(result.why))
+  end
+  return true
+end
+
+-- A key's name as a frame: what separates frames and lines cannot stand in it.
+local function frame_name(cap, keys, key, changed)
+  local name = keys_query.describe(cap, keys, key).name
+  local plain = name:gsub(";", ":"):gsub("[\r\n]", " ")
+  if plain ~= name then changed.count = changed.count + 1 end
+  return plain
+end
+
+-- A node's frames from the outermost on; a short stack begins with its reason.
+local function path_of(tree, node, name_of, frames)
+  local n = 0
+  while node >= tree_query.ROOTS do
+    n = n + 1
+    frames[n] = name_of[tree.key[node]]
+    node = tree.parent[node]
+  end
+  if not ends_query.is_whole(node) and ends_query.reason(node) ~= "not stated" then
+    n = n + 1
+    frames[n] = "[" .. ends_query.reason(node) .. "]"
+  end
+  for i = 1, math.floor(n / 2) do frames[i], frames[n + 1 - i] = frames[n + 1 - i], frames[i] end
+  return table.concat(frames, ";", 1, n)
+end
+
+local function write_tree(cap, source, out, ctx)
+  local keys = keys_query.build(cap, false)
+  local tree = tree_query.build(cap, keys, source.id)
+  if not tree then ctx.fail("the stacks have more frames than can be held") end
+  local changed = { count = 0 }
+  local name_of = setmetatable({}, { __index = function(names, key)
+    local name = frame_name(cap, keys, key, changed)
+    names[key] = name
+    return name
+  end })
+  -- What is taken by a period is told in samples, all else in its own unit.
+  local values = source.period > 0 and tree.self_count or tree.self
+  local frames = {}
+  for node = 0, tree.count - 1 do
+    if values[node] > 0 then
+      local path = path_of(tree, node, name_of, frames)
+      if path == "" then path = "[no frames]" end
+      out:write(path, (" %.0f\n"):format(values[node]))
+    end
+  end
+  if changed.count > 0 then
+    ctx.lost("\";\" and line ends in %d names, which are written as \":\" and blanks",
+      changed.count)
+  end
+  return true
+end
+
+local function write(cap, path, ctx)
+  local source = summary_query.cpu_source(cap)
+  if not source then ctx.fail("%s: it has no samples, so no stacks to fold", cap.path) end
+  return output.with(path, nil, function(out) return write_tree(cap, source, out, ctx) end)
+end
+
+-- A few lines that all are stacks: "frame;frame 12".
+local function detect(head)
+  local lines = 0
+  for line in head:gmatch("([^\r\n]+)\r?\n") do
+    if line:find("[%z\1-\8\14-\31]") or not line:match("^.*%S[ \t]+%d+[ \t]*$") then
+      return false
+    end
+    lines = lines + 1
+    if lines == 8 then break end
+  end
+  return lines > 0 or head:match("^[^%z\r\n]*[^%s][ \t]+%d+[ \t]*$") ~= nil
+end
+
+return {
+  name = "folded",
+  summary = "Folded stacks: frames separated by \";\", a blank, a count.",
+  extensions = { ".folded", ".collapsed" },
+  keeps = { "functions", "ends", "inlines" },
+  detect = detect,
+  read = read,
+  write = write,
+}

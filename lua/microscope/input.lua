@@ -1,0 +1,43 @@
+--- input.lua - read a file of another format: decompressed, as many times as needed.
+
+local ffi = require("ffi")
+
+local core = require("microscope.core")
+
+local C = core.C
+
+local M = {}
+
+local handle_type, count_type = ffi.typeof("struct mic_input *[1]"), ffi.typeof("uint64_t[1]")
+local bytes_type = ffi.typeof("char[?]")
+
+-- As much as tells formats apart: a head with options or comments before the first event.
+local HEAD = 64 * 1024
+
+--- The first bytes of a file, decompressed, and how it is compressed ("plain", "gzip", "zstd");
+-- nil and an error.
+function M.head(path)
+  return M.with(path, function(input)
+    local room, got, err = bytes_type(HEAD), count_type(), core.new_error()
+    if C.mic_input_read(input, room, HEAD, got, err) ~= 0 then return nil, core.error(err) end
+    local compression = C.mic_input_compression(input)
+    return ffi.string(room, got[0]), compression == C.MIC_GZIP and "gzip"
+      or compression == C.MIC_ZSTD and "zstd" or "plain"
+  end)
+end
+
+local function conclude(handle, ok, ...)
+  C.mic_input_close(handle[0])
+  if not ok then error((...), 0) end
+  return ...
+end
+
+--- Open path, give fn the raw `struct mic_input *` and close it: what fn returns, or nil and an
+-- error.
+function M.with(path, fn)
+  local handle, err = handle_type(), core.new_error()
+  if C.mic_input_open(path, handle, err) ~= 0 then return nil, core.error(err) end
+  return conclude(handle, pcall(fn, handle[0]))
+end
+
+return M
