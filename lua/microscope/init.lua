@@ -23,12 +23,16 @@ local keys_query = require("microscope.query.keys")
 local neighbours = require("microscope.api.neighbours")
 local profile_query = require("microscope.query.profile")
 local result_table = require("microscope.report.table")
+local samples_query = require("microscope.query.samples")
 local select_query = require("microscope.api.select")
 local summary_query = require("microscope.query.summary")
 local text = require("microscope.report.text")
 local tree_query = require("microscope.query.tree")
 
 local M = {}
+
+-- Sources are u8 in the schema and a capture may have none: no sample has this one.
+local NO_SOURCE = 256
 
 --- The version, as `microscope --version` prints it.
 M.version = cli.version
@@ -134,8 +138,8 @@ end
 function M.selection(cap, options) return select_query.of(cap, options or {}) end
 
 --- Sums of samples by "thread", "process", "cpu", "stack" or "all" (one sum).  selection: of
--- M.selection, or all.  Gives {by=, count = number of ids, weight = FFI double[count], samples = FFI
--- double[count]}, by id from 0; weight is in the source's unit.
+-- M.selection, or all.  Gives {by=, count = number of ids, weight = FFI double[count], samples =
+-- FFI double[count]}, by id from 0; weight is in the source's unit.
 function M.sums(cap, by, selection) return group.sums(cap, by, selection or M.selection(cap)) end
 
 --- Samples over time: lanes of buckets.  options, all optional: by ("thread", "process", "cpu",
@@ -159,7 +163,7 @@ function M.keys(cap, options)
   if by ~= "function" and by ~= "line" then
     error(("keys: by must be 'function' or 'line', not '%s'"):format(tostring(by)), 2)
   end
-  return keys_query.build(cap, by == "line")
+  return keys_query.build(cap, { lines = by == "line" })
 end
 
 --- What a key is called: {name=, module=, file=, line=}; file and line only for keys by line, nil
@@ -203,16 +207,9 @@ end
 
 -- ## Trees and costs
 
--- The capture as tree.lua reads it, with the selection in the source's place: 1 is taken.
-local function selected(cap, selection)
-  return {
-    rows = function(_, tab) return cap:rows(tab) end,
-    array = function(_, tab, column)
-      if tab == "samples" and column == "source" then return selection.rows end
-      return cap:array(tab, column)
-    end,
-    blocks = function(_, ...) return cap:blocks(...) end,
-  }
+-- The weights of a selection's samples by stack, or how many samples there are.
+local function weights_of(cap, selection, of)
+  return of(cap, selection.source or NO_SOURCE, function(first) return selection.rows + first end)
 end
 
 --- The call tree of selected samples (of M.selection, or all of CPU time): stacks whose frames have
@@ -223,9 +220,11 @@ end
 -- lower number.
 function M.tree(cap, keys, selection)
   selection = selection or M.selection(cap)
-  local tree = tree_query.build(selected(cap, selection), keys, 1)
+  local tree = tree_query.build(cap, keys, weights_of(cap, selection, samples_query.weights))
   if not tree then return nil, "its stacks have more frames than a tree can hold" end
-  tree.unit = selection.unit
+  tree.unit, tree.samples = selection.unit, selection.count
+  tree.self_count, tree.total_count = tree_query.spread(tree,
+    weights_of(cap, selection, samples_query.counts), cap:rows("stacks"))
   return tree
 end
 
@@ -241,10 +240,16 @@ function M.path(tree, node) return neighbours.path(tree, node) end
 
 --- What each key costs: {self=, total= FFI double[keys.count], self_count=, total_count=}.  A stack
 -- in which a key stands several times (recursion) counts once in its total.
-function M.costs(tree, keys) return costs_query.flat(tree, keys) end
+function M.costs(tree, keys)
+  local costs = costs_query.flat(tree, keys)
+  local counts = costs_query.flat({ count = tree.count, parent = tree.parent, key = tree.key,
+    self = tree.self_count, total = tree.total_count }, keys)
+  costs.self_count, costs.total_count = counts.self, counts.total
+  return costs
+end
 
 --- The keys that cost anything: a list, most self time first.
-function M.ranked(costs, keys) return costs_query.ranked(costs, keys) end
+function M.ranked(costs, keys) return costs_query.ranked(costs, keys.count) end
 
 --- Who calls a key and whom it calls: {self=, total=, self_samples=, total_samples=, callers=,
 -- callees= lists of {key=, weight=, samples=}, most first}.  A caller without a key stands for
@@ -254,11 +259,18 @@ function M.neighbours(tree, keys, key) return neighbours.of(tree, keys, key) end
 
 --- Why the stacks of a tree end: a list of {code=, reason=, advice= (or nil), whole=, samples=,
 -- weight=}, most first; whole ones reach the program's entry or the outermost frame.
-function M.ends(tree) return ends_query.of(tree) end
+function M.ends(tree)
+  local ends = ends_query.of(tree)
+  for _, entry in ipairs(ends) do entry.samples = tree.total_count[entry.code] end
+  return ends
+end
 
 --- All that `microscope report` says, in one piece: {summary=, source=, keys=, tree=, costs=,
--- ranked=, ends=, ...}.  options.lines tells functions apart by line.  nil and why for one too
--- large.
+-- ranked=, ends=, steps=, ...}, see query/profile.lua.  options, all optional: lines (true: tell
+-- functions apart by line), fold (true: inlined functions are part of what they were inlined
+-- into), source (a name), where (an expression, as --where takes it), transforms (a list of {kind=
+-- "collapse-recursion", "collapse", "merge" or "drop", symbol=}), sort ("self", "total" or
+-- "name").  nil and why when there is none.
 function M.profile(cap, options) return profile_query.of(cap, options or {}) end
 
 --- Write a tree as a flame graph, a page of HTML that needs nothing else, through out(...).

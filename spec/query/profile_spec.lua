@@ -8,6 +8,7 @@ local ends = require("microscope.query.ends")
 local keys = require("microscope.query.keys")
 local profile = require("microscope.query.profile")
 local profile_text = require("microscope.report.profile_text")
+local samples = require("microscope.query.samples")
 local tree = require("microscope.query.tree")
 
 local NONE = fake.NONE
@@ -19,9 +20,9 @@ local function costs_of(cap, options)
     local what = keys.describe(cap, p.keys, key)
     local name = what.name .. (what.line and ":" .. what.line or "")
     assert.is_nil(out[name])
-    out[name] = { p.costs.self_count[key], p.costs.total_count[key] }
-    assert.equal(p.costs.self_count[key] * 1000, p.costs.self[key])
-    assert.equal(p.costs.total_count[key] * 1000, p.costs.total[key])
+    out[name] = { profile.samples(p, p.costs.self[key]), profile.samples(p, p.costs.total[key]) }
+    assert.equal(out[name][1] * 1000, p.costs.self[key])
+    assert.equal(out[name][2] * 1000, p.costs.total[key])
   end
   return out
 end
@@ -31,7 +32,8 @@ local function lines_of(cap, least)
   local p, out = profile.of(cap, {}), {}
   local hidden = profile.walk(p, least or 0, function(node, depth)
     out[#out + 1] = ("%s%s %d/%d"):format((" "):rep(depth),
-      profile.describe_node(cap, p, node).name, p.tree.self_count[node], p.tree.total_count[node])
+      profile.describe_node(cap, p, node).name,
+      p.tree.self[node] / 1000, p.tree.total[node] / 1000)
   end, function() end)
   return out, hidden
 end
@@ -81,10 +83,11 @@ describe("costs", function()
         for key in pairs(seen) do total[key] = (total[key] or 0) + 1 end
       end
       for key = 0, p.keys.count - 1 do
-        assert.equal(self[key] or 0, p.costs.self_count[key])
-        assert.equal(total[key] or 0, p.costs.total_count[key])
+        assert.equal(self[key] or 0, p.costs.self[key] / 1e6)
+        assert.equal(total[key] or 0, p.costs.total[key] / 1e6)
       end
-      assert.equal(5000, p.tree.samples)
+      assert.equal(5000, p.weights.samples)
+      assert.equal(5000 * 1e6, p.tree.weight)
     end)
     helper.remove(folder)
   end)
@@ -129,7 +132,7 @@ describe("keys", function()
   end)
 
   it("tell functions apart by line when asked", function()
-    local k = keys.build(cap, true)
+    local k = keys.build(cap, { lines = true })
     assert.equal("work /src/work.c:20, helper /src/work.c:7", frames(k, 0))
     assert.equal("work /src/work.c:21", frames(k, 6))
   end)
@@ -225,7 +228,7 @@ describe("ends", function()
   it("are counted in samples, most first, with their advice", function()
     local list = ends.of(profile.of(fake.stacks { { "main", 2 }, { "[3] > a", 5 } }, {}).tree)
     assert.equal("stack copy exhausted", list[1].reason)
-    assert.equal(5, list[1].samples)
+    assert.equal(5000, list[1].weight)
     assert.is_false(list[1].whole)
     assert.matches("%-%-stack%-bytes", list[1].advice)
     assert.equal("outermost frame", list[2].reason)
@@ -241,7 +244,7 @@ describe("ends", function()
   it("tell how many stacks only frame pointers prove", function()
     local cap = fake.stacks { { "main > a", 2 }, { "main > b", 3 } }
     cap.arrays["locations.evidence"][1] = 2
-    assert.equal(2, ends.by_frame_pointer(cap, 0))
+    assert.equal(2000, profile.of(cap, {}).frame_pointer_weight)
   end)
 end)
 
@@ -281,18 +284,27 @@ describe("row loops stay compiled:", function()
       parents, node_keys, slots, room - 1, tree.ROOTS, node_of))
   end)
 
-  it("add_samples, add_up, link and sum", function()
-    local count = merge()
+  it("those of samples", function()
     local rows = 30000
     local stack, weight = ffi.new("uint32_t[?]", rows), ffi.new("uint64_t[?]", rows)
-    local source = ffi.new("uint8_t[?]", rows)
+    local source, keep = ffi.new("uint8_t[?]", rows), ffi.new("uint8_t[?]", rows)
     for i = 0, rows - 1 do
       stack[i], weight[i], source[i] = i * 17 % stacks, 1000, i % 5 == 0 and 1 or 0
+      keep[i] = i % 3
     end
-    local self, self_count = ffi.new("double[?]", count), ffi.new("double[?]", count)
-    assert.same({}, helper.interpreted(tree._add_samples, stack, weight, source, rows, 0, node_of,
-      self, self_count))
-    assert.same({}, helper.interpreted(tree._add_up, parents, count, self, self_count))
+    local out = ffi.new("double[?]", stacks)
+    assert.same({}, helper.interpreted(samples._add, stack, weight, source, rows, 0, out))
+    assert.same({}, helper.interpreted(samples._add_kept, stack, weight, source, rows, 0, keep,
+      out))
+    assert.same({}, helper.interpreted(samples._sum, out, 0, stacks))
+  end)
+
+  it("add_weights, add_up, link and sum", function()
+    local count = merge()
+    local weight = ffi.new("double[?]", stacks, 1)
+    local self = ffi.new("double[?]", count)
+    assert.same({}, helper.interpreted(tree._add_weights, weight, stacks, node_of, self))
+    assert.same({}, helper.interpreted(tree._add_up, parents, count, self))
     assert.same({}, helper.interpreted(tree._sum, self, 0, count))
     local first, next_one = ffi.new("uint32_t[?]", count), ffi.new("uint32_t[?]", count)
     assert.same({}, helper.interpreted(tree._link, parents, count, first, next_one))
@@ -300,19 +312,21 @@ describe("row loops stay compiled:", function()
     local evidence = ffi.new("uint8_t[?]", locations)
     evidence[3] = 2
     assert.same({}, helper.interpreted(ends._mark, parent, location, evidence, stacks, marks))
-    assert.same({}, helper.interpreted(ends._count_marked, stack, source, rows, 0, marks))
+    assert.same({}, helper.interpreted(ends._weigh_marked, weight, stacks, node_of, marks))
   end)
 
-  it("add_self and add_totals", function()
+  it("those of costs", function()
     local count = merge()
     local self, total = ffi.new("double[?]", count, 1), ffi.new("double[?]", count, 1)
     local first, next_one = tree.children { parent = parents, count = count }
-    local out, out_count = ffi.new("double[?]", 300), ffi.new("double[?]", 300)
-    local on_path = ffi.new("uint32_t[?]", 300)
-    assert.same({}, helper.interpreted(costs._add_self, node_keys, self, self, count, out,
-      out_count))
-    assert.same({}, helper.interpreted(costs._add_totals, 1, first, next_one, parents, node_keys,
-      total, total, on_path, out, out_count))
+    local map, mark = ffi.new("uint32_t[?]", 300), ffi.new("uint8_t[?]", count)
+    for key = 0, 299 do map[key] = key end
+    local out, on_path = ffi.new("double[?]", 300), ffi.new("uint32_t[?]", 300)
+    assert.same({}, helper.interpreted(costs._add_self, node_keys, map, self, count, out))
+    assert.same({}, helper.interpreted(costs._mark_outermost, 1, first, next_one, parents,
+      node_keys, map, on_path, mark))
+    assert.same({}, helper.interpreted(costs._add_totals, node_keys, map, total, mark, count,
+      out))
   end)
 
   it("those of keys", function()

@@ -45,7 +45,7 @@ describe("the summary", function()
     local cap = fake.capture {
       sources = { name = { "faults", "cpu-clock" }, unit = { 2, 0 }, period = { 1, 1001001 } },
     }
-    assert.same({ id = 1, name = "cpu-clock", unit = "ns", period = 1001001 },
+    assert.same({ id = 1, name = "cpu-clock", unit = "ns", period = 1001001, is_cpu = true },
       summary.cpu_source(cap))
     assert.is_nil(summary.cpu_source(fake.capture {}))
   end)

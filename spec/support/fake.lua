@@ -7,6 +7,9 @@ local ffi = require("ffi")
 
 local M = {}
 
+--- Rows of a block, of all captures.
+M.block_rows = 7
+
 local NONE = 0xffffffff
 
 local WIDTHS = {
@@ -30,6 +33,7 @@ local TYPES = {
   ["costs.wall_ns"] = "u64", ["off_spans.start_ns"] = "u64", ["off_spans.end_ns"] = "u64",
   ["off_spans.kind"] = "u8", ["off_spans.cpu"] = "u16", ["losses.kind"] = "u8",
   ["losses.count"] = "u64", ["problems.count"] = "u64", ["clocks.duration_ns"] = "u64",
+  ["clocks.monotonic_ns"] = "u64", ["labels.kind"] = "u8", ["labels.number"] = "u64",
 }
 
 local Capture = {}
@@ -39,7 +43,21 @@ function Capture:rows(name) return self.counts[name] or 0 end
 
 function Capture:array(tab, column)
   local key = tab .. "." .. column
+  -- A column that not all captures have.
+  if key == "sources.unit_name" and not self.arrays[key] then return nil end
   return self.arrays[key] or EMPTY[TYPES[key] or "u32"], self:rows(tab)
+end
+
+-- Blocks of as many rows as M.block_rows says, so that what walks blocks sees several.
+function Capture:blocks(tab, ...)
+  local columns, row, rows = { ... }, 0, self:rows(tab)
+  return function()
+    if row >= rows then return nil end
+    local first, data = row, {}
+    for i, column in ipairs(columns) do data[i] = self:array(tab, column) + first end
+    row = math.min(rows, first + M.block_rows)
+    return row - first, unpack(data)
+  end
 end
 
 function Capture:string(id) return self.strings[tonumber(id) + 1] end

@@ -62,13 +62,13 @@ local function write_tree(cap, source, out, ctx)
     return name
   end })
   -- What is taken by a period is told in samples, all else in its own unit.
-  local values = source.period > 0 and tree.self_count or tree.self
+  local values, unit = tree.self, source.period > 0 and source.period or 1
   local frames = {}
   for node = 0, tree.count - 1 do
     if values[node] > 0 then
       local path = path_of(tree, node, name_of, frames)
       if path == "" then path = "[no frames]" end
-      out:write(path, (" %.0f\n"):format(values[node]))
+      out:write(path, (" %.0f\n"):format(values[node] / unit))
     end
   end
   if changed.count > 0 then

@@ -1,10 +1,14 @@
---- costs.lua - what each key costs: itself, and with all it called.
+--- costs.lua - what each key, or each class of keys, costs: itself, and with all it called.
 --
--- costs = { self=, self_count=, total=, total_count= }: FFI double[keys.count].  A stack in which
--- a function stands several times (recursion) counts once in that function's total.
+-- costs = { self=, total= }: FFI double[classes], in the source's unit.  A stack in which a
+-- function stands several times (recursion) counts once in that function's total.
+--
+-- A class is what keys are put together by: a map is FFI u32[keys.count + keys.ENDS], the class
+-- of each key.  Without one each key is a class of its own.
 
 local ffi = require("ffi")
 
+local keys_query = require("microscope.query.keys")
 local tree_query = require("microscope.query.tree")
 
 local M = {}
@@ -12,35 +16,30 @@ local M = {}
 local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
 
-local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
+local u32, f64, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]"), ffi.typeof("uint8_t[?]")
 
-local function add_self(key, self, self_count, count, out, out_count)
+local function add_self(key, map, self, count, out)
   for node = ROOTS, count - 1 do
-    local k = key[node]
-    out[k] = out[k] + self[node]
-    out_count[k] = out_count[k] + self_count[node]
+    local class = map[key[node]]
+    out[class] = out[class] + self[node]
   end
 end
 
--- Walk all that is under a root, counting how often each key is on the path: only a key's
--- outermost node adds to its total.  One flat loop: a step enters a node or leaves one.
-local function add_totals(root, first, next_one, parent, key, total, total_count, on_path, out,
-    out_count)
+-- Walk all that is under a root, counting how often each class is on the path: a class's
+-- outermost nodes get a 1.  One flat loop: a step enters a node or leaves one.
+local function mark_outermost(root, first, next_one, parent, key, map, on_path, mark)
   local node, entering = first[root], true
   if node == NONE then return end
   while node ~= root do
-    local k = key[node]
+    local class = map[key[node]]
     if entering then
-      local depth = on_path[k]
-      if depth == 0 then
-        out[k] = out[k] + total[node]
-        out_count[k] = out_count[k] + total_count[node]
-      end
-      on_path[k] = depth + 1
+      local depth = on_path[class]
+      if depth == 0 then mark[node] = 1 end
+      on_path[class] = depth + 1
       local child = first[node]
       if child ~= NONE then node = child else entering = false end
     else
-      on_path[k] = on_path[k] - 1
+      on_path[class] = on_path[class] - 1
       local sibling = next_one[node]
       if sibling ~= NONE then
         node = sibling
@@ -52,37 +51,60 @@ local function add_totals(root, first, next_one, parent, key, total, total_count
   end
 end
 
---- The costs of all keys in a tree (tree.lua).
-function M.flat(tree, keys)
-  local out = {
-    self = f64(keys.count + 1),
-    self_count = f64(keys.count + 1),
-    total = f64(keys.count + 1),
-    total_count = f64(keys.count + 1),
-  }
-  add_self(tree.key, tree.self, tree.self_count, tree.count, out.self, out.self_count)
-  local first, next_one = tree_query.children(tree)
-  local on_path = u32(keys.count + 1)
-  for root = 0, ROOTS - 1 do
-    add_totals(root, first, next_one, tree.parent, tree.key, tree.total, tree.total_count, on_path,
-      out.total, out.total_count)
+local function add_totals(key, map, total, mark, count, out)
+  for node = ROOTS, count - 1 do
+    if mark[node] ~= 0 then
+      local class = map[key[node]]
+      out[class] = out[class] + total[node]
+    end
   end
+end
+
+--- A map in which each key is a class of its own.
+function M.identity(keys)
+  local count = keys.count + keys_query.ENDS
+  local map = u32(count)
+  for key = 0, count - 1 do map[key] = key end
+  return map
+end
+
+--- FFI u8[tree.count]: 1 for the nodes that have none of their class above them.
+function M.outermost(tree, map, classes)
+  local first, next_one = tree_query.children(tree)
+  local on_path, mark = u32(classes + 1), u8(tree.count)
+  for root = 0, ROOTS - 1 do
+    mark_outermost(root, first, next_one, tree.parent, tree.key, map, on_path, mark)
+  end
+  return mark
+end
+
+--- The costs of all keys in a tree (tree.lua), or of the `classes` classes of a map.
+function M.flat(tree, keys, map, classes)
+  if not map then
+    map, classes = M.identity(keys), keys.count + keys_query.ENDS
+  end
+  local out = { self = f64(classes + 1), total = f64(classes + 1) }
+  add_self(tree.key, map, tree.self, tree.count, out.self)
+  add_totals(tree.key, map, tree.total, M.outermost(tree, map, classes), tree.count, out.total)
   return out
 end
 
---- The keys that cost anything, most self time first; then by total, then by key.
-function M.ranked(costs, keys)
-  local out, self, total = {}, costs.self, costs.total
-  for key = 0, keys.count - 1 do
-    if total[key] > 0 then out[#out + 1] = key end
+--- The keys (or classes: 0 to count - 1) that cost anything, most of `by` first ("self", the
+-- default, or "total"); then most of the other, then by number.
+function M.ranked(costs, count, by)
+  local out = {}
+  local main, other = costs.self, costs.total
+  if by == "total" then main, other = other, main end
+  for key = 0, count - 1 do
+    if costs.total[key] > 0 then out[#out + 1] = key end
   end
   table.sort(out, function(a, b)
-    if self[a] ~= self[b] then return self[a] > self[b] end
-    if total[a] ~= total[b] then return total[a] > total[b] end
+    if main[a] ~= main[b] then return main[a] > main[b] end
+    if other[a] ~= other[b] then return other[a] > other[b] end
     return a < b
   end)
   return out
 end
 
-M._add_self, M._add_totals = add_self, add_totals
+M._add_self, M._mark_outermost, M._add_totals = add_self, mark_outermost, add_totals
 return M

@@ -27,25 +27,24 @@ end
 --- What an end is called, as reports print it in brackets.
 function M.reason(code) return words(C.mic_end_text(code)) or ("reason " .. code) end
 
---- The ends that samples of a tree have, most first:
--- {code=, reason=, advice= (or nil), whole=, samples=, weight=}.
+--- The ends that a tree's stacks have, most first:
+-- {code=, reason=, advice= (or nil), whole=, weight=}, the weight in the source's unit.
 function M.of(tree)
   local out = {}
   for code = 0, tree_query.ROOTS - 1 do
-    if tree.total_count[code] > 0 then
+    if tree.total[code] > 0 then
       local advice = words(C.mic_end_advice(code))
       out[#out + 1] = {
         code = code,
         reason = M.reason(code),
         advice = advice ~= "" and advice or nil,
         whole = M.is_whole(code),
-        samples = tree.total_count[code],
         weight = tree.total[code],
       }
     end
   end
   table.sort(out, function(a, b)
-    if a.samples ~= b.samples then return a.samples > b.samples end
+    if a.weight ~= b.weight then return a.weight > b.weight end
     return a.code < b.code
   end)
   return out
@@ -61,23 +60,23 @@ local function mark(parent, location, evidence, stacks, marks)
   end
 end
 
-local function count_marked(stack, source, rows, wanted, marks)
-  local count = 0
-  for i = 0, rows - 1 do
-    if source[i] == wanted then count = count + marks[stack[i]] end
+local function weigh_marked(weight, stacks, node_of, marks)
+  local total = 0
+  for i = 0, stacks - 1 do
+    if marks[i] ~= 0 and node_of[i] ~= NONE then total = total + weight[i] end
   end
-  return count
+  return total
 end
 
---- How many samples have frames that only frame pointers tell of.
-function M.by_frame_pointer(cap, source)
+--- What the samples weigh that have frames only frame pointers tell of; weights are those of
+-- samples.lua, node_of a tree's.
+function M.by_frame_pointer(cap, weights, node_of)
   local stacks = cap:rows("stacks")
   local marks = ffi.new("uint8_t[?]", stacks + 1)
   mark(cap:array("stacks", "parent"), cap:array("stacks", "location"),
     cap:array("locations", "evidence"), stacks, marks)
-  return count_marked(cap:array("samples", "stack"), cap:array("samples", "source"),
-    cap:rows("samples"), source, marks)
+  return weigh_marked(weights.weight, stacks, node_of, marks)
 end
 
-M._mark, M._count_marked = mark, count_marked
+M._mark, M._weigh_marked = mark, weigh_marked
 return M

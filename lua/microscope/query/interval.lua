@@ -28,4 +28,18 @@ function M.of_total(k, n, total)
   return low * total, high * total
 end
 
+--- The 95 % interval of the difference b - a of two independent estimates that have intervals of
+-- their own: low, high.  Each end is as far from the difference as the ends of both intervals
+-- that lie towards it, taken as independent errors (square and add).  For two shares with Wilson's
+-- intervals it is Newcombe's hybrid score interval (R. G. Newcombe, 1998, Statistics in Medicine
+-- 17, method 10); with both scaled by known totals, its like for amounts (G. Y. Zou and A. Donner,
+-- 2008, Statistics in Medicine 27).  Unlike the normal approximation it holds for few samples,
+-- and never says that 0 against 0 is certain.
+function M.of_difference(a, a_low, a_high, b, b_low, b_high)
+  local difference = b - a
+  local low = difference - math.sqrt((b - b_low) ^ 2 + (a_high - a) ^ 2)
+  local high = difference + math.sqrt((b_high - b) ^ 2 + (a - a_low) ^ 2)
+  return low, high
+end
+
 return M

@@ -7,15 +7,27 @@
 --   frame  = FFI u32[]: key ids
 --   kind   = FFI u8[count]: a FUNCTION, LINE or PLACE
 --   ref    = FFI u32[count]: the functions', lines' or locations' row that tells its name
+--   group  = FFI u32[count + ENDS]: the function that a key is of, as a dense number; keys of
+--            one function's lines share it, a PLACE has one of its own
+--   groups = number of groups
 -- }
 -- A location that no function is proven for is a frame of its own (a PLACE), never dropped.
+-- Ids from count to count + ENDS - 1 stand for why stacks end (stacks.end); no location has them,
+-- trees of callers (invert.lua) do.
 
 local bit = require("bit")
 local ffi = require("ffi")
 
+local core = require("microscope.core")
+
+local C = core.C
+
 local M = {}
 
+--- What a key's ref is a row of: functions, lines or locations.
 M.FUNCTION, M.LINE, M.PLACE = 0, 1, 2
+--- How many ids past the keys stand for ends of stacks: stacks.end is a u8.
+M.ENDS = 256
 
 local NONE = 0xffffffff
 local SIGNAL = 1 -- MIC_LOCATION_SIGNAL
@@ -44,6 +56,15 @@ local function fill_frames(location, depth, key_of_line, lines, kind, start, fra
   for i = 0, lines - 1 do
     local l = location[i]
     if kind[l] ~= SIGNAL then frame[start[l + 1] - 1 - depth[i]] = key_of_line[i] end
+  end
+end
+
+-- The same where inlined functions are counted as part of the function that holds their code: a
+-- location has one frame, that of its last line.
+local function fill_outer_frames(location, key_of_line, lines, kind, frame)
+  for i = 0, lines - 1 do
+    local l = location[i]
+    if kind[l] ~= SIGNAL then frame[l] = key_of_line[i] end
   end
 end
 
@@ -104,20 +125,53 @@ local function by_line(cap, lines)
   return key_of_line, count, ref
 end
 
---- The keys of a capture's locations; by_lines tells functions apart by line.
-function M.build(cap, by_lines)
+-- A number for each function that has keys by line, in order of the functions' rows.
+local function group_lines(cap, ref, named, group)
+  local fn = cap:array("lines", "function")
+  for key = 0, named - 1 do group[key] = fn[ref[key]] end
+  return cap:rows("functions")
+end
+
+local function groups_of(cap, ref, named, count, by_lines)
+  local group, groups = u32(count + M.ENDS), named
+  if by_lines then
+    groups = group_lines(cap, ref, named, group)
+  else
+    for key = 0, named - 1 do group[key] = key end
+  end
+  for key = named, count + M.ENDS - 1 do
+    group[key] = groups
+    groups = groups + 1
+  end
+  return group, groups
+end
+
+--- The keys of a capture's locations.  options.lines tells functions apart by line; options.fold
+-- counts inlined functions as part of the function they were inlined into.  true is
+-- { lines = true }.
+function M.build(cap, options)
+  if options == true then options = { lines = true } end
+  local by_lines, fold = options and options.lines, options and options.fold
   local locations, lines = cap:rows("locations"), cap:rows("lines")
   local location, depth = cap:array("lines", "location"), cap:array("lines", "depth")
   local kind = cap:array("locations", "kind")
   local start = u32(locations + 1)
-  count_frames(location, lines, kind, locations, start)
-  add_up(start, locations)
+  if fold then
+    for l = 0, locations do start[l] = l end
+  else
+    count_frames(location, lines, kind, locations, start)
+    add_up(start, locations)
+  end
 
   local key_of_line, named, ref_of_named = (by_lines and by_line or by_function)(cap, lines)
   local frames = start[locations]
   local frame = u32(frames + 1)
   ffi.fill(frame, (frames + 1) * 4, 0xff)
-  fill_frames(location, depth, key_of_line, lines, kind, start, frame)
+  if fold then
+    fill_outer_frames(location, key_of_line, lines, kind, frame)
+  else
+    fill_frames(location, depth, key_of_line, lines, kind, start, frame)
+  end
 
   local ref = u32(named + locations + 1)
   ffi.copy(ref, ref_of_named, named * 4)
@@ -125,7 +179,9 @@ function M.build(cap, by_lines)
   local kinds = u8(count + 1)
   ffi.fill(kinds, named, by_lines and M.LINE or M.FUNCTION)
   ffi.fill(kinds + named, count - named, M.PLACE)
-  return { count = count, start = start, frame = frame, kind = kinds, ref = ref }
+  local group, groups = groups_of(cap, ref, named, count, by_lines)
+  return { count = count, start = start, frame = frame, kind = kinds, ref = ref, group = group,
+    groups = groups }
 end
 
 -- A module's name by its row, "" for none.
@@ -134,25 +190,39 @@ local function module_name(cap, module)
   return cap:string(cap:array("modules", "name")[module])
 end
 
-local function hex(offset) return ("0x%s"):format(bit.tohex(offset):gsub("^0+(.)", "%1")) end
+--- Whether a place of this kind (locations.kind) is an offset in its module.
+function M.is_in_module(kind) return kind == 0 or kind == FILE end
+
+--- An offset as 0x and hex digits.
+function M.hex(offset) return ("0x%s"):format(bit.tohex(offset):gsub("^0+(.)", "%1")) end
 
 local function place(cap, l)
   local kind = cap:array("locations", "kind")[l]
   local module = cap:array("locations", "module")[l]
   local offset = cap:array("locations", "offset")[l]
   local name = module_name(cap, module)
-  if kind == 0 or kind == FILE then return { name = name .. "+" .. hex(offset), module = name } end
+  if M.is_in_module(kind) then
+    return { name = name .. "+" .. M.hex(offset), module = name }
+  end
   if kind == SIGNAL then return { name = "[signal]", module = "" } end
-  if kind == 2 then return { name = ("[anon %s]"):format(hex(offset)), module = "" } end
-  if kind == 3 then return { name = ("[unmapped %s]"):format(hex(offset)), module = "" } end
+  if kind == 2 then return { name = ("[anon %s]"):format(M.hex(offset)), module = "" } end
+  if kind == 3 then return { name = ("[unmapped %s]"):format(M.hex(offset)), module = "" } end
   if kind == 4 then return { name = cap:string(tonumber(offset)), module = name } end
   -- A later version's kind: what its offset means is not known.
   return { name = ("[place of kind %d]"):format(kind), module = name }
 end
 
+--- What the end of a stack (stacks.end) is called, in brackets, as reports print it.
+function M.ending(code)
+  local text = C.mic_end_text(code)
+  return { name = ("[%s]"):format(text ~= nil and ffi.string(text) or "reason " .. code),
+    module = "" }
+end
+
 --- What a key is called: {name=, module=, file=, line=}; file and line only for keys by line,
 -- nil where they are not known.  Names are bytes from outside.
 function M.describe(cap, keys, key)
+  if key >= keys.count then return M.ending(key - keys.count) end
   local kind, ref = keys.kind[key], keys.ref[key]
   if kind == M.PLACE then return place(cap, ref) end
   local fn = kind == M.LINE and cap:array("lines", "function")[ref] or ref
@@ -168,6 +238,13 @@ function M.describe(cap, keys, key)
   return out
 end
 
+--- The row of `functions` that a key is of, or nil for a PLACE or an end.
+function M.function_of(cap, keys, key)
+  if key >= keys.count or keys.kind[key] == M.PLACE then return nil end
+  local ref = keys.ref[key]
+  return keys.kind[key] == M.LINE and cap:array("lines", "function")[ref] or ref
+end
+
 M._count_frames, M._fill_frames, M._fill_places = count_frames, fill_frames, fill_places
-M._add_up = add_up
+M._fill_outer_frames, M._add_up = fill_outer_frames, add_up
 return M

@@ -19,7 +19,8 @@ end
 -- The kinds that struct columns of enums hold, by number.
 local COSTS = { [0] = "startup", "running", "finishing" }
 local OFF = { [0] = "queue", "budget", "throttle" }
-local UNITS = { [0] = "ns", "cycles", "count", "bytes" }
+local UNITS = { [0] = "ns", "cycles", "count", "bytes", "ns", "other" }
+local CPU_NS = 0 -- MIC_UNIT_CPU_NS
 
 local function costs(cap)
   local out = {}
@@ -138,28 +139,35 @@ local function problems(cap)
   return out
 end
 
---- What is measured: {id=, name=, unit=, period=} of each source.
+--- What is measured, of each source: {id=, name=, unit=, unit_name=, period=, is_cpu=}.  unit is
+-- "ns", "cycles", "count", "bytes" or "other", unit_name the unit's own name where an imported
+-- file gave it one (else nil); is_cpu is true for time on a CPU.  A period of 0: samples are not
+-- taken by a period.
 function M.sources(cap)
   local out = {}
   local name, unit, period = cap:array("sources", "name"), cap:array("sources", "unit"),
     cap:array("sources", "period")
+  local unit_name = cap:array("sources", "unit_name")
   for i = 0, cap:rows("sources") - 1 do
+    local own = unit_name and cap:string(unit_name[i]) or ""
     out[#out + 1] = {
       id = i,
       name = cap:string(name[i]),
-      unit = UNITS[unit[i]] or "units",
+      unit = UNITS[unit[i]] or "other",
+      unit_name = own ~= "" and own or nil,
       period = tonumber(period[i]),
+      is_cpu = unit[i] == CPU_NS,
     }
   end
   return out
 end
 
---- The source that a report of CPU time is about: the first of CPU time, else the first; nil
--- for a capture without any.
+--- The source that a report is about when none is asked for: the first of CPU time, else the
+-- first; nil for a capture without any.
 function M.cpu_source(cap)
   local sources = M.sources(cap)
   for _, source in ipairs(sources) do
-    if source.unit == "ns" then return source end
+    if source.is_cpu then return source end
   end
   return sources[1]
 end

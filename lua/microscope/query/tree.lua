@@ -1,11 +1,12 @@
 --- tree.lua - the call tree: stacks whose frames have the same keys are one path.
 --
 -- tree = {
---   count  = number of nodes; a node's parent has a lower number
---   parent = FFI u32[count], key = FFI u32[count]
---   self, total = FFI double[count]: weight that ran in the node, and in it and all below
---   self_count, total_count = FFI double[count]: the same in samples
---   samples, weight = of all
+--   count   = number of nodes; a node's parent has a lower number
+--   parent  = FFI u32[count], key = FFI u32[count]
+--   self, total = FFI double[count]: weight that ran in the node, and in it and all below, in
+--             the source's unit
+--   weight  = of all nodes
+--   node_of = FFI u32[stacks]: each stack's node; NONE for stacks that were dropped
 -- }
 -- Nodes 0 to 255 are roots: node e stands for the stacks that end with reason e (a u8 in the
 -- schema), whose key says nothing.  Others have a parent and a key (keys.lua).
@@ -89,23 +90,19 @@ local function merge(parent, location, ends, stacks, start, frame, parents, keys
   return count
 end
 
--- What each node's own samples weigh, of one source.
-local function add_samples(stack, weight, source, rows, wanted, node_of, self, self_count)
-  for i = 0, rows - 1 do
-    if source[i] == wanted then
-      local node = node_of[stack[i]]
-      self[node] = self[node] + tonumber(weight[i])
-      self_count[node] = self_count[node] + 1
-    end
+-- What each node's own samples weigh.
+local function add_weights(weight, stacks, node_of, self)
+  for i = 0, stacks - 1 do
+    local node = node_of[i]
+    self[node] = self[node] + weight[i]
   end
 end
 
 -- From the leaves up: a node's number is above its parent's.
-local function add_up(parent, count, total, total_count)
+local function add_up(parent, count, total)
   for node = count - 1, M.ROOTS, -1 do
     local up = parent[node]
     total[up] = total[up] + total[node]
-    total_count[up] = total_count[up] + total_count[node]
   end
 end
 
@@ -115,7 +112,8 @@ local function sum(values, first, count)
   return total
 end
 
-local function room_for(most)
+--- How many slots an open-addressed table of up to `most` nodes takes: a power of two.
+function M.room_for(most)
   local room = 1024
   while room < most * 2 do room = room * 2 end
   return room
@@ -127,7 +125,7 @@ local function merge_stacks(cap, keys)
   local location = cap:array("stacks", "location")
   local most = most_nodes(location, stacks, keys.start)
   if most > M.MOST then return nil end
-  local room = room_for(most)
+  local room = M.room_for(most)
   local parents, node_keys, slots = u32(most), u32(most), u32(room)
   local node_of = u32(stacks + 1)
   ffi.fill(parents, M.ROOTS * 4, 0xff)
@@ -139,29 +137,45 @@ local function merge_stacks(cap, keys)
   return parents, node_keys, count, node_of
 end
 
---- The call tree of a capture's samples of one source; nil when it could have more than M.MOST
--- nodes.
-function M.build(cap, keys, source)
-  local parents, node_keys, count, node_of = merge_stacks(cap, keys)
-  if not parents then return nil end
-  local self, self_count = f64(count), f64(count)
-  add_samples(cap:array("samples", "stack"), cap:array("samples", "weight"),
-    cap:array("samples", "source"), cap:rows("samples"), source, node_of, self, self_count)
-  local total, total_count = f64(count), f64(count)
+--- A tree of given nodes: parent, key (FFI u32) and self (FFI double) of `count` nodes; adds up
+-- the totals.  node_of may be nil.
+function M.of(parent, key, self, count, node_of)
+  local total = f64(count)
   ffi.copy(total, self, count * 8)
-  ffi.copy(total_count, self_count, count * 8)
-  add_up(parents, count, total, total_count)
+  add_up(parent, count, total)
   return {
     count = count,
-    parent = parents,
-    key = node_keys,
+    parent = parent,
+    key = key,
     self = self,
-    self_count = self_count,
     total = total,
-    total_count = total_count,
-    samples = sum(self_count, 0, count),
-    weight = sum(self, 0, count),
+    weight = sum(total, 0, M.ROOTS),
+    node_of = node_of,
   }
+end
+
+--- The call tree of a capture's stacks with these weights (samples.lua), or with those of a
+-- source's samples when weights is a source's number; nil when it could have more than M.MOST
+-- nodes.
+function M.build(cap, keys, weights)
+  if type(weights) == "number" then
+    weights = require("microscope.query.samples").weights(cap, weights)
+  end
+  local parents, node_keys, count, node_of = merge_stacks(cap, keys)
+  if not parents then return nil end
+  local self = f64(count)
+  add_weights(weights.weight, cap:rows("stacks"), node_of, self)
+  return M.of(parents, node_keys, self, count, node_of)
+end
+
+--- What stacks have (FFI double[stacks]) by node of a tree: in the node itself, and in it and all
+-- below, both FFI double[tree.count].
+function M.spread(tree, values, stacks)
+  local self, total = f64(tree.count), f64(tree.count)
+  add_weights(values, stacks, tree.node_of, self)
+  ffi.copy(total, self, tree.count * 8)
+  add_up(tree.parent, tree.count, total)
+  return self, total
 end
 
 -- Lists of children: first[node], then next_one[child].  Built from the last node down, so that
@@ -184,6 +198,8 @@ function M.children(tree)
 end
 
 M.NONE = NONE
-M._merge, M._add_samples, M._add_up, M._link = merge, add_samples, add_up, link
+--- Add what each node has to its parent, from the leaves up: add_up(parent, count, total).
+M.add_up = add_up
+M._merge, M._add_weights, M._add_up, M._link = merge, add_weights, add_up, link
 M._most_nodes, M._sum = most_nodes, sum
 return M

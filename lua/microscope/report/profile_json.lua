@@ -1,9 +1,10 @@
 --- profile_json.lua - a profile for programs: docs/report-json.md is its specification.
 
-local interval = require("microscope.query.interval")
 local json = require("microscope.report.json")
 local keys_query = require("microscope.query.keys")
+local numbers = require("microscope.report.numbers")
 local profile_query = require("microscope.query.profile")
+local walk = require("microscope.query.walk")
 
 local M = {}
 
@@ -46,13 +47,35 @@ local function off(s)
   }
 end
 
-local function source(profile)
-  if not profile.source then return json.null end
+local function one_source(of)
+  if not of then return json.null end
   return json.object {
-    "name", profile.source.name,
-    "unit", profile.source.unit,
-    "period", profile.source.period,
+    "name", of.name,
+    "unit", of.unit,
+    "unit_name", or_null(of.unit_name),
+    "period", of.period,
   }
+end
+
+local function sources(profile)
+  local out = {}
+  for i, of in ipairs(profile.sources) do out[i] = one_source(of) end
+  return json.array(out)
+end
+
+-- What was done before the report: filters and transforms, and what each took out or moved.
+local function steps(profile)
+  local out = {}
+  for i, step in ipairs(profile.steps) do
+    out[i] = json.object {
+      "what", step.what,
+      "text", or_null(step.text),
+      "functions", step.functions,
+      "removed", step.removed,
+      "weight_ns", step.weight,
+    }
+  end
+  return json.array(out)
 end
 
 local function summary(profile)
@@ -64,10 +87,13 @@ local function summary(profile)
   return json.object {
     "program", s.meta.command or s.program,
     "host", or_null(s.meta.host),
-    "samples", profile.tree.samples,
+    "samples", or_null(profile_query.samples(profile, profile.tree.weight)),
     "duration_ns", s.duration_ns,
     "sampled_ns", profile.tree.weight,
-    "source", source(profile),
+    "recorded_ns", profile.recorded,
+    "source", one_source(profile.source),
+    "sources", sources(profile),
+    "steps", steps(profile),
     "processes", s.processes,
     "threads", s.threads,
     "lost_samples", s.lost_samples,
@@ -75,7 +101,8 @@ local function summary(profile)
     "off_ns", s.off.total_ns,
     "off", off(s),
     "recorder", recorder(s),
-    "frame_pointer_samples", profile.frame_pointer_samples,
+    "frame_pointer_samples", or_null(profile_query.samples(profile,
+      profile.frame_pointer_weight)),
     "program_user_ns", s.program_user_ns or json.null,
     "too_short", profile.source == nil or profile_query.too_short(profile) ~= nil,
     "settings", texts(s.settings),
@@ -90,81 +117,113 @@ local function ends(profile)
     out[#out + 1] = json.object {
       "reason", entry.reason,
       "whole", entry.whole,
-      "samples", entry.samples,
+      "samples", or_null(profile_query.samples(profile, entry.weight)),
+      "weight_ns", entry.weight,
     }
   end
   return json.array(out)
 end
 
-local function bounds(count, profile)
-  local low, high = interval.of_total(count, profile.tree.samples, profile.tree.weight)
-  return json.array { math.floor(low + 0.5), math.floor(high + 0.5) }
+--- [low, high] of a weight's 95 % interval, null where there is none.
+function M.bounds(profile, weight)
+  local low, high = numbers.bounds(profile, weight)
+  if not low then return json.null end
+  local all = profile.tree.weight
+  return json.array { math.floor(low * all + 0.5), math.floor(high * all + 0.5) }
+end
+
+--- The fields of what something is called (keys.describe).
+function M.name_fields(what)
+  return { "name", what.name, "module", what.module, "file", or_null(what.file),
+    "line", or_null(what.line) }
 end
 
 local function one_function(cap, profile, key)
-  local costs = profile.costs
-  local what = keys_query.describe(cap, profile.keys, key)
-  return json.object {
-    "name", what.name,
-    "module", what.module,
-    "file", or_null(what.file),
-    "line", or_null(what.line),
+  local costs, bounds = profile.costs, M.bounds
+  local fields = M.name_fields(keys_query.describe(cap, profile.keys, key))
+  for _, field in ipairs {
     "self_ns", costs.self[key],
     "total_ns", costs.total[key],
-    "self_samples", costs.self_count[key],
-    "total_samples", costs.total_count[key],
-    "self_ci_ns", bounds(costs.self_count[key], profile),
-    "total_ci_ns", bounds(costs.total_count[key], profile),
-  }
+    "self_samples", or_null(profile_query.samples(profile, costs.self[key])),
+    "total_samples", or_null(profile_query.samples(profile, costs.total[key])),
+    "self_ci_ns", bounds(profile, costs.self[key]),
+    "total_ci_ns", bounds(profile, costs.total[key]),
+  } do
+    fields[#fields + 1] = field
+  end
+  return json.object(fields)
 end
 
 -- The functions, one a line, so that a diff of two reports is read by lines.
-local function write_functions(cap, profile, limit, out)
+local function write_functions(cap, profile, options, out)
   out('"functions":[')
-  for i, key in ipairs(profile.ranked) do
-    if limit and i > limit then break end
-    out(i > 1 and ",\n" or "\n")
-    json.write(one_function(cap, profile, key), out)
+  local count, least = 0, profile.tree.weight * (options.min_percent or 0) / 100
+  for _, key in ipairs(profile.ranked) do
+    if options.limit and count >= options.limit then break end
+    if profile.costs.total[key] >= least then
+      count = count + 1
+      out(count > 1 and ",\n" or "\n")
+      json.write(one_function(cap, profile, key), out)
+    end
   end
   out("]")
 end
 
--- The tree as it is walked: nodes nest as deep as stacks do, which recursion could not.
-local function write_tree(cap, profile, min_percent, out)
-  local tree = profile.tree
-  out('"tree":[')
-  profile_query.walk(profile, tree.weight * min_percent / 100, function(node, _, index)
-    local what = profile_query.describe_node(cap, profile, node)
-    out(index > 1 and ",\n" or "\n")
-    local text = json.encode(json.object {
-      "name", what.name,
-      "module", what.module,
-      "file", or_null(what.file),
-      "line", or_null(what.line),
-      "self_ns", tree.self[node],
-      "total_ns", tree.total[node],
-      "samples", tree.total_count[node],
-    })
-    out(text:sub(1, -2), ',"children":[')
-  end, function() out("]}") end)
+--- Write an array of a tree's nodes as it is walked: nodes nest as deep as stacks do, which
+-- recursion could not.  fields(node) gives a node's pairs; options are walk.tree's, and
+-- tree_limit the most nodes.
+function M.write_nodes(tree, options, fields, out)
+  local written, depth = 0, 0
+  out("[")
+  local _, stopped = walk.tree(tree, options, function(node, at, index)
+    if written == options.tree_limit then return true end
+    written, depth = written + 1, at + 1
+    out(index > 1 and ",\n" or "\n", (json.encode(json.object(fields(node))):sub(1, -2)),
+      ',"children":[')
+  end, function(_, at)
+    depth = at
+    out("]}")
+  end)
+  if stopped then out(("]}"):rep(depth)) end
   out("]")
 end
 
---- Write the report; options: tree, limit (nil: all), min_percent (nil: all).
-function M.write(cap, profile, options, out)
+--- Write the call tree, or another tree of a profile's keys.
+function M.write_tree(cap, profile, tree, options, out)
+  out('"tree":')
+  M.write_nodes(tree, { least = tree.weight * (options.min_percent or 0) / 100,
+    before = options.before, tree_limit = options.tree_limit }, function(node)
+    local out_fields = M.name_fields(walk.describe(cap, profile.keys, tree, node))
+    for _, field in ipairs { "self_ns", tree.self[node], "total_ns", tree.total[node], "samples",
+      or_null(profile_query.samples(profile, tree.total[node])) } do
+      out_fields[#out_fields + 1] = field
+    end
+    return out_fields
+  end, out)
+end
+
+--- Write what all reports begin with: version, summary and ends.
+function M.write_head(profile, out)
   out('{"version":', tostring(M.VERSION), ',\n"summary":')
   json.write(summary(profile), out)
   out(',\n"ends":')
   json.write(ends(profile), out)
   out(",\n")
-  write_functions(cap, profile, options.limit, out)
+end
+
+--- Write the report; options: tree (true, or a tree), limit (nil: all), tree_limit, min_percent
+-- (nil: all), before.
+function M.write(cap, profile, options, out)
+  M.write_head(profile, out)
+  write_functions(cap, profile, options, out)
   out(",\n")
   if options.tree then
-    write_tree(cap, profile, options.min_percent or 0, out)
+    M.write_tree(cap, profile, options.tree ~= true and options.tree or profile.tree, options, out)
   else
     out('"tree":null')
   end
   out("}\n")
 end
 
+M.or_null, M.one_source = or_null, one_source
 return M

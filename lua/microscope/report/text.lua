@@ -141,6 +141,16 @@ end
 --- Whether a descriptor is a terminal.
 function M.is_terminal(fd) return C.mic_host_is_terminal(ffi.cast("int32_t", fd)) == 1 end
 
+--- Whether bars of block characters can be shown: stdout is a terminal and the locale is UTF-8.
+function M.shows_bars()
+  local locale = ""
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    locale = os.getenv(name) or ""
+    if locale ~= "" then break end
+  end
+  return M.is_terminal(1) and locale:lower():find("utf%-?8") ~= nil
+end
+
 --- Is the descriptor a terminal that no program draws on or edits lines at?
 function M.reads_lines(fd) return C.mic_host_reads_lines(ffi.cast("int32_t", fd)) == 1 end
 
