@@ -130,6 +130,16 @@ static bool try_build_id(const struct hunt *hunt) {
   return false;
 }
 
+/* A file that the caller knows of; it is proven as any other. */
+static bool try_found(const struct hunt *hunt) {
+  if (!hunt->search->find_file || hunt->build_id_size == 0) return false;
+  char *path =
+    hunt->search->find_file(hunt->search->find_data, hunt->build_id, hunt->build_id_size);
+  bool found = path && try_file(hunt, "", path);
+  free(path);
+  return found;
+}
+
 static bool try_beside(const struct hunt *hunt, const char *before, const char *dir,
                        size_t dir_size, const char *between, const char *name) {
   char path[PATH_MAX_BYTES];
@@ -174,7 +184,7 @@ bool mic_debugfile_find(const struct mic_debugfile_search *search, struct mic_el
   *out = (struct mic_debugfile){0};
   struct hunt hunt = {.search = search, .what = "debug file", .out = out, .problem = problem};
   hunt.build_id_size = mic_elf_build_id(image, &hunt.build_id);
-  return try_build_id(&hunt) || try_debuglink(&hunt, image);
+  return try_build_id(&hunt) || try_debuglink(&hunt, image) || try_found(&hunt);
 }
 
 bool mic_debugfile_find_alt(const struct mic_debugfile_search *search, struct mic_elf *elf,
@@ -199,7 +209,7 @@ bool mic_debugfile_find_alt(const struct mic_debugfile_search *search, struct mi
   bool found = name[0] == '/'
                  ? try_roots(&hunt, name)
                  : try_beside(&hunt, "", path ? path : "", folder_size(path), "", name);
-  if (found || try_build_id(&hunt)) return true;
+  if (found || try_build_id(&hunt) || try_found(&hunt)) return true;
   mic_problem_add(problem, "shared debug file %s not found", name);
   return false;
 }

@@ -4,7 +4,7 @@
  * Looks in the target's file system first and then in our own: DIR/.build-id/ab/cdef.debug, then
  * the name in .gnu_debuglink beside the image, in .debug/ beside it and below DIR.  A file is
  * taken when its build ID is the image's; where one of them has none, when its CRC is the
- * debuglink's.  Nothing else is ever used, and nothing is asked of the network.
+ * debuglink's.  Last, a file that the search's find_file names.  Nothing else is ever used.
  *
  * Paths come from files and the target's file system may be hostile: they are resolved inside
  * its root, and only regular files are opened, without blocking.
@@ -24,6 +24,8 @@ struct mic_debugfile_search {
   const char *path;              /* the image's, in the target's view; may be NULL */
   const char *root;              /* the target's root, "" for our own */
   const char *const *debug_dirs; /* NULL-terminated; NULL: /usr/lib/debug */
+  char *(*find_file)(void *data, const uint8_t *build_id, size_t size); /* symbols.h; or NULL */
+  void *find_data;
 };
 
 struct mic_debugfile {

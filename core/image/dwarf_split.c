@@ -190,6 +190,44 @@ static struct mic_dwarf_unit *try_objects(struct mic_dwarf_unit *skeleton, const
   return unit;
 }
 
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* In a folder of debug files: the package by the image's path or name, the object by its path
+ * below the folder or by its name. */
+static struct mic_dwarf_unit *try_folder(struct mic_dwarf_unit *skeleton, const char *folder,
+                                         const char *name) {
+  const struct mic_dwarf_source *source = &skeleton->file->owner->source;
+  const char *image = source->search.path;
+  struct mic_dwarf_unit *unit = NULL;
+  char path[PATH_MAX_BYTES];
+  for (int whole = 1; image && !unit && whole >= 0; whole--) {
+    int size = snprintf(path, sizeof path, "%s/%s", folder, whole ? image : base_name(image));
+    if (size > 0 && (size_t)size < sizeof path) unit = try_package(skeleton, path);
+  }
+  if (!unit && skeleton->comp_dir != MIC_NONE && name[0] != '/') {
+    struct mic_string dir = source->strings->strings.at[skeleton->comp_dir];
+    int size = snprintf(path, sizeof path, "%s/%s", folder, dir.bytes);
+    if (size > 0 && (size_t)size < sizeof path)
+      unit = try_object(skeleton, path, (size_t)size, name);
+  }
+  size_t size = strlen(folder);
+  if (!unit) unit = try_object(skeleton, folder, size, name);
+  if (!unit && strchr(name, '/')) unit = try_object(skeleton, folder, size, base_name(name));
+  return unit;
+}
+
+/* The default folders hold what distributions install: separate debug files, no split ones. */
+static struct mic_dwarf_unit *try_folders(struct mic_dwarf_unit *skeleton, const char *name) {
+  const char *const *folder = skeleton->file->owner->source.search.debug_dirs;
+  struct mic_dwarf_unit *unit = NULL;
+  for (; folder && *folder && !unit; folder++)
+    if ((*folder)[0] == '/') unit = try_folder(skeleton, *folder, name);
+  return unit;
+}
+
 struct mic_dwarf_unit *mic_dwarf_split(struct mic_dwarf_unit *skeleton) {
   if (skeleton->split_tried) return skeleton->split;
   skeleton->split_tried = true;
@@ -200,6 +238,7 @@ struct mic_dwarf_unit *mic_dwarf_split(struct mic_dwarf_unit *skeleton) {
   if (!skeleton->split && source->path != source->search.path)
     skeleton->split = try_package(skeleton, source->path);
   if (!skeleton->split) skeleton->split = try_objects(skeleton, name);
+  if (!skeleton->split) skeleton->split = try_folders(skeleton, name);
   if (!skeleton->split) mic_problem_add(source->problem, "split debug file %s not found", name);
   return skeleton->split;
 }

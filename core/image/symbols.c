@@ -33,7 +33,9 @@ struct result {
 };
 
 struct mic_symbols {
-  char *path, *root;
+  char *path, *root, *name;
+  char *(*find_file)(void *data, const uint8_t *build_id, size_t size);
+  void *find_data;
   char **debug_dirs; /* copies, NULL-terminated; NULL: default */
   struct mic_elf *image, *mini;
   uint8_t *mini_bytes;
@@ -64,7 +66,11 @@ static char **copy_dirs(const char *const *dirs) {
 }
 
 static struct mic_debugfile_search search_of(const struct mic_symbols *s) {
-  return (struct mic_debugfile_search){s->path, s->root, (const char *const *)s->debug_dirs};
+  return (struct mic_debugfile_search){.path = s->path,
+                                       .root = s->root,
+                                       .debug_dirs = (const char *const *)s->debug_dirs,
+                                       .find_file = s->find_file,
+                                       .find_data = s->find_data};
 }
 
 static void add_table(struct mic_symbols *s, struct mic_elf *elf, const char *section,
@@ -131,6 +137,9 @@ int mic_symbols_open(const struct mic_symbols_source *source, struct mic_symbols
   s->path = copy_string(source->path);
   s->root = copy_string(source->root ? source->root : "");
   s->debug_dirs = copy_dirs(source->debug_dirs);
+  s->name = copy_string(source->name);
+  s->find_file = source->find_file;
+  s->find_data = source->find_data;
   int code = open_image(source, s, err);
   if (code != MIC_OK) {
     mic_symbols_close(s);
@@ -222,7 +231,7 @@ static uint32_t extent_name(struct mic_symbols *s, uint64_t vaddr) {
   mic_symtab_find(&s->table, extent.start, &sized);
   if (sized) return MIC_NONE;
   const char *path = s->path ? s->path : "image", *slash = strrchr(path, '/');
-  const char *module = slash && slash[1] ? slash + 1 : path;
+  const char *module = s->name ? s->name : slash && slash[1] ? slash + 1 : path;
   size_t size = strlen(module) + sizeof "+0x0123456789abcdef";
   char *text = mic_alloc(size);
   int length = snprintf(text, size, "%s+0x%" PRIx64, module, extent.start);
@@ -331,6 +340,7 @@ void mic_symbols_close(struct mic_symbols *s) {
   for (char **dir = s->debug_dirs; dir && *dir; dir++) free(*dir);
   free(s->debug_dirs);
   free(s->path);
+  free(s->name);
   free(s->root);
   free(s);
 }

@@ -4,7 +4,7 @@
  * Reads .symtab, .dynsym, .gnu_debugdata, and the separate debug file that is proven by build ID
  * or debuglink CRC; DWARF 2 to 5, split DWARF and dwz through elfutils.  A symbol without a size
  * names nothing but its own address.  Code that nothing names is told apart by where its
- * call-frame information begins (extent.h).  Never asks the network.
+ * call-frame information begins (extent.h).  Asks the network only where find_file does.
  *
  * Owns:    what a lookup hands out is borrowed until the symbols are closed.
  * Threads: one user at a time, and all of them in one thread (elfutils is not thread-safe).
@@ -26,6 +26,11 @@ struct mic_symbols_source {
   const char *path;              /* its path in the target's view, for debuglink and messages */
   const char *root;              /* "/proc/PID/root" of the target, or "" for our own */
   const char *const *debug_dirs; /* folders with .build-id/ below, NULL-terminated; NULL: default */
+  const char *name; /* what code without a symbol is called by; NULL: the path's last part */
+  /* Asked when no folder has a file of a build ID: the path of one, which the caller frees, or
+   * NULL.  What is there is used when its build ID proves it.  May be NULL. */
+  char *(*find_file)(void *data, const uint8_t *build_id, size_t size);
+  void *find_data;
 };
 
 /* One function that runs at an address; the innermost inlined one comes first. */

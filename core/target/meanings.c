@@ -27,8 +27,56 @@ static uint32_t intern_function(struct mic_meanings *m, uint32_t module,
     .line = symbol->decl_line,
   };
   uint32_t id = mic_intern(&m->function_keys, (const char *)&function, sizeof function);
-  if (id == m->functions.count) *mic_vec_push(&m->functions) = function;
-  return id;
+  if (id < m->function_rows.count) return m->function_rows.at[id];
+  uint32_t row = (uint32_t)m->functions.count;
+  *mic_vec_push(&m->function_rows) = row;
+  *mic_vec_push(&m->functions) = function;
+  return row;
+}
+
+static uint32_t intern_of(struct mic_meanings *m, const struct mic_capture *capture, uint32_t id) {
+  uint64_t size;
+  const char *bytes = mic_capture_string(capture, id, &size);
+  return mic_intern(&m->strings, bytes ? bytes : "", size);
+}
+
+static void seed_files(struct mic_meanings *m, const struct mic_capture *capture) {
+  uint64_t rows;
+  const uint32_t *path = mic_capture_array(capture, "files", "path", &rows);
+  for (uint32_t i = 0; i < rows; i++) {
+    uint32_t text = intern_of(m, capture, path[i]);
+    mic_map_intern(&m->files, text, 0, i, NULL);
+    *mic_vec_push(&m->file_paths) = text;
+  }
+  m->known_files = rows;
+}
+
+void mic_meanings_seed(struct mic_meanings *m, const struct mic_capture *capture) {
+  uint64_t rows;
+  const uint32_t *name = mic_capture_array(capture, "functions", "name", &rows),
+                 *linkage = mic_capture_array(capture, "functions", "linkage_name", NULL),
+                 *module = mic_capture_array(capture, "functions", "module", NULL),
+                 *file = mic_capture_array(capture, "functions", "file", NULL),
+                 *line = mic_capture_array(capture, "functions", "line", NULL);
+  seed_files(m, capture);
+  for (uint32_t i = 0; i < rows; i++) {
+    struct mic_meanings_function function = {
+      .name = intern_of(m, capture, name[i]),
+      .linkage_name = intern_of(m, capture, linkage[i]),
+      .module = module[i],
+      .file = file[i],
+      .line = line[i],
+    };
+    size_t known = m->function_rows.count;
+    if (mic_intern(&m->function_keys, (const char *)&function, sizeof function) == known)
+      *mic_vec_push(&m->function_rows) = i;
+    *mic_vec_push(&m->functions) = function;
+  }
+  m->known_functions = rows;
+}
+
+void mic_meanings_keep(struct mic_meanings *m, const struct mic_meanings_line *line) {
+  *mic_vec_push(&m->lines) = *line;
 }
 
 void mic_meanings_add(struct mic_meanings *m, uint32_t location, uint32_t module,
@@ -57,11 +105,11 @@ static uint32_t write_text(const struct mic_meanings *m, struct mic_writer *writ
 }
 
 void mic_meanings_write(struct mic_meanings *m, struct mic_writer *writer) {
-  for (size_t i = 0; i < m->file_paths.count; i++) {
+  for (size_t i = m->known_files; i < m->file_paths.count; i++) {
     struct mic_files_row row = {.path = write_text(m, writer, m->file_paths.at[i])};
     mic_writer_files(writer, &row);
   }
-  for (size_t i = 0; i < m->functions.count; i++) {
+  for (size_t i = m->known_functions; i < m->functions.count; i++) {
     const struct mic_meanings_function *f = &m->functions.at[i];
     struct mic_functions_row row = {
       .name = write_text(m, writer, f->name),
@@ -89,6 +137,7 @@ void mic_meanings_free(struct mic_meanings *m) {
   mic_map_free(&m->files);
   mic_vec_free(&m->file_paths);
   mic_interner_free(&m->function_keys);
+  mic_vec_free(&m->function_rows);
   mic_vec_free(&m->functions);
   mic_vec_free(&m->lines);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "capture/reader.h"
 #include "capture/writer.h"
 #include "image/symbols.h"
 
@@ -30,15 +31,23 @@ struct mic_meanings {
   struct mic_map files; /* string -> file */
   MIC_VEC(uint32_t) file_paths;
   struct mic_interner function_keys;
+  MIC_VEC(uint32_t) function_rows; /* of each key */
   MIC_VEC(struct mic_meanings_function) functions;
   MIC_VEC(struct mic_meanings_line) lines;
+  size_t known_files, known_functions; /* rows that the capture has already */
 };
+
+/* Begin with the files and functions of an open capture: their rows stay what they are, and what
+ * is equal to one of them is given its row.  For empty meanings. */
+void mic_meanings_seed(struct mic_meanings *meanings, const struct mic_capture *capture);
+/* A line that a capture has, with the rows of its own files and functions. */
+void mic_meanings_keep(struct mic_meanings *meanings, const struct mic_meanings_line *line);
 
 /* A location of a module runs these functions, the innermost inlined one first; each location is
  * given once. */
 void mic_meanings_add(struct mic_meanings *meanings, uint32_t location, uint32_t module,
                       const struct mic_symbol *frames, size_t count);
-/* Append the rows of files, functions and lines. */
+/* Append the rows of files and functions that are new, and those of lines. */
 void mic_meanings_write(struct mic_meanings *meanings, struct mic_writer *writer);
 void mic_meanings_free(struct mic_meanings *meanings);
 

@@ -67,7 +67,7 @@ static void name_location(struct mic_names *names, const struct request *request
   if (!symbols) return;
   const struct mic_symbol *found;
   size_t count = mic_symbols_lookup(symbols, request->vaddr, &found);
-  if (count) image->named++;
+  if (count && found[count - 1].linkage_name[0]) image->named++;
   mic_meanings_add(&names->meanings, request->location, image->module, found, count);
 }
 
