@@ -116,3 +116,32 @@ int mic_image_parts(int fd, bool code, mic_parts *out, struct mic_error *err) {
   join(out);
   return MIC_OK;
 }
+
+/* Whether a section lies in one of the parts, which are in order and apart. */
+static bool is_covered(const Elf64_Shdr *section, const mic_parts *parts) {
+  size_t low = 0, high = parts->count; /* the last that begins at or before it is at low - 1 */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (parts->at[middle].offset <= section->sh_offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == 0) return false;
+  const struct mic_part *part = &parts->at[low - 1];
+  uint64_t inside = section->sh_offset - part->offset;
+  return inside <= part->size && section->sh_size <= part->size - inside;
+}
+
+void mic_image_blank(int fd, const mic_parts *parts) {
+  Elf64_Ehdr header;
+  if (!read_at(fd, 0, &header, sizeof header) || header.e_shentsize != sizeof(Elf64_Shdr)) return;
+  for (size_t i = 0; i < header.e_shnum; i++) {
+    uint64_t at = header.e_shoff + i * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    if (at < header.e_shoff || !read_at(fd, at, &section, sizeof section)) return;
+    if (section.sh_type == SHT_NOBITS || is_covered(&section, parts)) continue;
+    section.sh_type = SHT_NOBITS;
+    if (pwrite(fd, &section, sizeof section, (off_t)at) != (ssize_t)sizeof section) return;
+  }
+}

@@ -24,5 +24,9 @@ typedef MIC_VEC(struct mic_part) mic_parts;
 /* The parts of the file behind fd (borrowed), in order, not overlapping; freed by the caller.
  * Without code only stubs of the procedure linkage table are taken of it. */
 int mic_image_parts(int fd, bool code, mic_parts *out, struct mic_error *err);
+/* In a file made of parts at their offsets and zeros elsewhere: sections that are not whole in
+ * the parts become ones without bytes, so that nothing reads zeros for what they held.  fd can be
+ * written; the parts are in order.  What cannot be read as sections is left as it is. */
+void mic_image_blank(int fd, const mic_parts *parts);
 
 #endif

@@ -153,17 +153,21 @@ static int memory_file(const void *bytes, size_t size, uint64_t file_size) {
 static int image_file(const struct image *image) {
   int fd = memory_file("", 0, image->head.file_size);
   const uint8_t *at = image->bytes + image->head.path_size;
-  for (uint32_t i = 0; fd >= 0 && i < image->head.parts; i++) {
+  mic_parts parts = {0};
+  bool ok = fd >= 0;
+  for (uint32_t i = 0; ok && i < image->head.parts; i++) {
     struct mic_part part;
     memcpy(&part, at, sizeof part);
     at += sizeof part;
-    if (pwrite(fd, at, part.size, (off_t)part.offset) != (ssize_t)part.size) {
-      close(fd);
-      return -1;
-    }
+    *mic_vec_push(&parts) = part;
+    ok = pwrite(fd, at, part.size, (off_t)part.offset) == (ssize_t)part.size;
     at += part.size;
   }
-  return fd;
+  if (ok) mic_image_blank(fd, &parts);
+  mic_vec_free(&parts);
+  if (ok || fd < 0) return fd;
+  close(fd);
+  return -1;
 }
 
 static int find_image(struct replay *r, const struct mic_target_map *map, const char **problem) {

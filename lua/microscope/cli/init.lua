@@ -20,6 +20,7 @@ M.version = "0.1.0"
 local COMMANDS = {
   "record",
   "report",
+  "symbolize",
   "query",
   "convert",
   "plugins",

@@ -1,0 +1,172 @@
+/* find.c - where images may be, and the proof that they are what was recorded. */
+#include "symbolize/find.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/debugfile.h"
+#include "target/target.h"
+
+enum { PATH_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
+
+static bool is_it(const struct mic_wanted *wanted, const struct mic_elf *elf) {
+  const uint8_t *id;
+  size_t size = mic_elf_build_id(elf, &id);
+  return size > 0 && size == wanted->build_id_size && memcmp(id, wanted->build_id, size) == 0;
+}
+
+/* A file on this host.  One that is there and is another one is said to be. */
+static bool try_path(struct mic_finder *f, const struct mic_wanted *wanted, const char *path,
+                     struct mic_found *out) {
+  int fd = mic_debugfile_open_fd("", path);
+  if (fd < 0) return false;
+  struct mic_elf *elf = NULL;
+  struct mic_error err = {0};
+  bool found = false;
+  if (mic_elf_open(fd, path, &elf, &err) != MIC_OK)
+    mic_problem_add(f->problem, "%s", err.msg);
+  else if (!(found = is_it(wanted, elf)))
+    mic_problem_add(f->problem, "%s has another build ID", path);
+  mic_elf_close(elf);
+  if (!found) {
+    close(fd);
+    return false;
+  }
+  char *copy = mic_strndup(path, strlen(path));
+  *out = (struct mic_found){.fd = fd, .path = copy, .label = copy};
+  return true;
+}
+
+static bool try_joined(struct mic_finder *f, const struct mic_wanted *wanted, const char *folder,
+                       const char *name, struct mic_found *out) {
+  char path[PATH_BYTES];
+  int size = snprintf(path, sizeof path, "%s/%s", folder, name);
+  return size > 0 && (size_t)size < sizeof path && try_path(f, wanted, path, out);
+}
+
+/* FOLDER/.build-id/ab/cdef, with a suffix. */
+static bool try_build_id(struct mic_finder *f, const struct mic_wanted *wanted,
+                         const char *const *folders, const char *suffix, struct mic_found *out) {
+  char hex[2 * MIC_BUILD_ID_MAX + 1], name[sizeof hex + 32];
+  for (size_t i = 0; i < wanted->build_id_size; i++)
+    snprintf(hex + 2 * i, 3, "%02x", wanted->build_id[i]);
+  snprintf(name, sizeof name, ".build-id/%.2s/%s%s", hex, hex + 2, suffix);
+  for (; folders && *folders; folders++)
+    if (try_joined(f, wanted, *folders, name, out)) return true;
+  return false;
+}
+
+/* A file below the folders, as a sysroot or by its own name. */
+static bool try_folders(struct mic_finder *f, const struct mic_wanted *wanted,
+                        struct mic_found *out) {
+  for (const char *const *folder = f->folders; folder && *folder; folder++)
+    if (wanted->path[0] == '/' && try_joined(f, wanted, *folder, wanted->path, out)) return true;
+  return try_build_id(f, wanted, f->debug_dirs, "", out);
+}
+
+static bool try_scan(struct mic_finder *f, const struct mic_wanted *wanted, enum mic_scan_role role,
+                     struct mic_found *out) {
+  const char *path = mic_scan_find(&f->scan, role, wanted->build_id, wanted->build_id_size);
+  return path && try_path(f, wanted, path, out);
+}
+
+/* The vDSO of this kernel: as a file that has its debug information too, or as it is mapped. */
+static bool try_vdso(struct mic_finder *f, const struct mic_wanted *wanted, struct mic_found *out) {
+  glob_t files;
+  bool found = false;
+  struct mic_problem *problem = f->problem, unsaid = {.size = 0};
+  f->problem = &unsaid; /* each installed kernel has one: others are no problem */
+  if (glob("/lib/modules/*/vdso/vdso64.so", 0, NULL, &files) == 0)
+    for (size_t i = 0; i < files.gl_pathc && !found; i++)
+      found = try_path(f, wanted, files.gl_pathv[i], out);
+  globfree(&files);
+  f->problem = problem;
+  if (found) return true;
+  size_t size;
+  const void *own = mic_target_own_vdso(&size);
+  struct mic_elf *elf = NULL;
+  if (own && mic_elf_open_memory(own, size, "[vdso]", &elf, NULL) == MIC_OK)
+    found = is_it(wanted, elf);
+  mic_elf_close(elf);
+  if (found)
+    *out = (struct mic_found){
+      .fd = -1, .memory = own, .memory_size = size, .label = "the running kernel"};
+  return found;
+}
+
+static bool try_kept(struct mic_finder *f, const struct mic_wanted *wanted, struct mic_found *out) {
+  struct mic_error err = {0};
+  int fd = mic_kept_image(&f->kept, wanted->module, &err);
+  if (fd < 0) {
+    if (err.code != MIC_ENOENT) mic_problem_add(f->problem, "%s", err.msg);
+    return false;
+  }
+  struct mic_elf *elf = NULL;
+  bool found = mic_elf_open(fd, wanted->path, &elf, &err) == MIC_OK &&
+               (wanted->build_id_size == 0 || is_it(wanted, elf));
+  mic_elf_close(elf);
+  if (!found) {
+    mic_problem_add(f->problem, "the kept image is not what was recorded");
+    close(fd);
+    return false;
+  }
+  char *path = mic_strndup(wanted->path, strlen(wanted->path));
+  *out = (struct mic_found){.fd = fd, .path = path, .label = "the capture"};
+  return true;
+}
+
+static bool try_fetch(struct mic_finder *f, const struct mic_wanted *wanted,
+                      enum mic_fetch_kind kind, struct mic_found *out) {
+  if (!f->fetch) return false;
+  char *path = mic_fetch_file(f->fetch, kind, wanted->build_id, wanted->build_id_size, f->problem);
+  bool found = path && try_path(f, wanted, path, out);
+  free(path);
+  return found;
+}
+
+/* What has the loaded parts. */
+static bool find_image(struct mic_finder *f, const struct mic_wanted *wanted,
+                       struct mic_found *out) {
+  if (wanted->build_id_size == 0) return try_kept(f, wanted, out);
+  if (wanted->kind == MIC_MODULE_VDSO && try_vdso(f, wanted, out)) return true;
+  if (wanted->path[0] == '/' && try_path(f, wanted, wanted->path, out)) return true;
+  return try_folders(f, wanted, out) || try_scan(f, wanted, MIC_SCAN_IMAGE, out) ||
+         try_kept(f, wanted, out);
+}
+
+bool mic_finder_image(struct mic_finder *f, const struct mic_wanted *wanted,
+                      struct mic_found *out) {
+  if (find_image(f, wanted, out)) return true;
+  if (wanted->build_id_size == 0) {
+    mic_problem_add(f->problem, "it has no build ID, so no file can be proven to be it");
+    return false;
+  }
+  if (try_build_id(f, wanted, f->debug_dirs, ".debug", out) ||
+      try_scan(f, wanted, MIC_SCAN_DEBUG, out) || try_fetch(f, wanted, MIC_FETCH_DEBUG, out) ||
+      try_fetch(f, wanted, MIC_FETCH_IMAGE, out))
+    return true;
+  mic_problem_add(f->problem, "no file with its build ID was found");
+  return false;
+}
+
+void mic_found_release(struct mic_found *found) {
+  if (found->fd >= 0) close(found->fd);
+  free(found->path);
+  *found = (struct mic_found){.fd = -1};
+}
+
+char *mic_finder_file(void *data, const uint8_t *build_id, size_t size) {
+  struct mic_finder *f = data;
+  const char *path = mic_scan_find(&f->scan, MIC_SCAN_DEBUG, build_id, size);
+  if (path) return mic_strndup(path, strlen(path));
+  return f->fetch ? mic_fetch_file(f->fetch, MIC_FETCH_DEBUG, build_id, size, f->problem) : NULL;
+}
+
+void mic_finder_free(struct mic_finder *f) {
+  mic_scan_free(&f->scan);
+  mic_fetch_free(f->fetch);
+  mic_kept_free(&f->kept);
+}

@@ -1,0 +1,148 @@
+--- symbolize: add functions and lines to a capture, on any host.
+
+local capture = require("microscope.capture")
+local cli = require("microscope.cli")
+local naming = require("microscope.query.naming")
+local symbolize = require("microscope.symbolize")
+local text = require("microscope.report.text")
+
+local M = {
+  name = "symbolize",
+  summary = "Add functions, inlined functions and lines to a capture.",
+  examples = {
+    { "microscope symbolize", "name what ./microscope.usprof left for later" },
+    { "microscope symbolize --debug-dir /srv/debug server.usprof",
+      "on another host, with its debug files" },
+    { "microscope symbolize --debuginfod -o named.usprof server.usprof",
+      "fetch what is missing, and keep the capture" },
+  },
+}
+
+-- Addresses of one module that are listed without --unnamed.
+local LISTED = 8
+-- A job that is interrupted ends within this: a fetch looks once a second.
+local GRACE_MS = 1500
+
+function M.options(parser)
+  parser:argument("file"):args("?"):description("The capture (./microscope.usprof).")
+  parser:option("-d --debug-dir"):argname("DIR"):count("*"):target("debug_dirs")
+    :description("Look for debug files and images in DIR too; may be given several times.")
+  parser:flag("--debuginfod")
+    :description("Fetch what is missing from the servers of DEBUGINFOD_URLS.")
+  parser:option("-o --output"):argname("FILE")
+    :description("Write the capture with names to FILE instead of in place.")
+  parser:flag("--unnamed"):description("List every address that stays unnamed.")
+  parser:flag("-q --quiet"):description("Print nothing but errors.")
+end
+
+local function say(line) io.stderr:write("microscope: ", line, "\n") end
+
+-- One line of what is going on, for a terminal.
+local function draw(p)
+  local what = ("%d of %d modules"):format(p.module, p.modules)
+  if p.writing then
+    what = "writing"
+  elseif p.fetching then
+    what = ("%s  fetching for %s"):format(what, text.escape(p.name:match("[^/]*$")))
+    if p.fetched > 0 then
+      what = what .. "  " .. text.size(p.fetched)
+        .. (p.fetch_bytes > 0 and " of " .. text.size(p.fetch_bytes) or "")
+    end
+  else
+    what = ("%s  %d of %s  %s"):format(what, p.located, text.plural(p.locations, "place"),
+      text.escape(p.name:match("[^/]*$")))
+  end
+  io.stderr:write("\r\27[K", text.head(what, (text.columns(2) or 80) - 1))
+end
+
+-- Poll to the end: "done", or "interrupted", or nil and why it failed.
+local function drive(job, live)
+  local interrupted = false
+  while true do
+    local kind = job:poll(interrupted and GRACE_MS or live and 200 or 1000)
+    if kind == "done" then return "done" end
+    if kind == "failed" then
+      if interrupted then return "interrupted" end
+      return nil, job:error().message
+    end
+    -- A second signal, or no end in time: what is at work is left as it is.
+    if interrupted then return "interrupted" end
+    if kind == "interrupted" then
+      interrupted = true
+      job:stop()
+    elseif live then
+      draw(job:progress())
+      live.drawn = true
+    end
+  end
+end
+
+local function addresses(list, all)
+  local most = all and #list or math.min(#list, LISTED)
+  local words = table.concat(list, " ", 1, most)
+  return #list > most and ("%s and %s more"):format(words, text.count(#list - most)) or words
+end
+
+local function say_unnamed(found, all)
+  for _, module in ipairs(found.unnamed) do
+    say(("  %s, %s: %s%s: %s"):format(text.escape(module.path),
+      module.build_id ~= "" and "build ID " .. text.escape(module.build_id) or "no build ID",
+      text.plural(#module.unnamed, "place"),
+      module.problem ~= "" and " (" .. text.escape(module.problem) .. ")" or "",
+      addresses(module.unnamed, all)))
+  end
+end
+
+local function say_end(path, args)
+  local cap, err = capture.open(path)
+  if not cap then cli.fail("%s: %s", path, tostring(err)) end
+  local found = naming.of(cap)
+  cap:close()
+  local left = found.places - found.named
+  say(("%s of %s named, %s with lines, in %s"):format(text.count(found.named),
+    text.plural(found.places, "place"), text.count(found.with_lines), text.escape(path)))
+  if left > 0 then
+    say(("%s without a name:"):format(left == 1 and "1 stays" or text.count(left) .. " stay"))
+    say_unnamed(found, args.unnamed)
+  end
+end
+
+local function run(job, args, path, output)
+  local live = not args.quiet and text.is_terminal(2) and { drawn = false }
+  local outcome, why = drive(job, live)
+  if live and live.drawn then io.stderr:write("\r\27[K") end
+  if not outcome then
+    cli.fail("%s", why:find(path, 1, true) and why or path .. ": " .. why)
+  end
+  if outcome == "interrupted" then
+    say(("interrupted: %s is as it was"):format(text.escape(output)))
+    return 130
+  end
+  if not args.quiet then say_end(output, args) end
+  return 0
+end
+
+function M.run(args)
+  local path = args.file or "microscope.usprof"
+  local output = args.output or path
+  if output == "-" then
+    cli.misuse("a capture is written to a file, not to a pipe (./- is a file of that name)")
+  end
+  local job, err = symbolize.new {
+    input = path,
+    output = output,
+    debug_dirs = args.debug_dirs,
+    debuginfod = args.debuginfod,
+  }
+  if not job then
+    local problem = tostring(err)
+    local named = problem:find(path, 1, true) or problem:find("debug", 1, true)
+    cli.fail("%s", named and problem or path .. ": " .. problem)
+  end
+  local ok, result = pcall(run, job, args, path, output)
+  job:free()
+  if not ok then error(result, 0) end
+  return result
+end
+
+return M

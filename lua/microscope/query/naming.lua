@@ -1,0 +1,78 @@
+--- naming.lua - which locations of a capture have names, and why others have none.
+
+local bit = require("bit")
+local ffi = require("ffi")
+
+local M = {}
+
+local NONE = 0xffffffff
+local NATIVE, SIGNAL = 0, 1 -- MIC_LOCATION_NATIVE, MIC_LOCATION_SIGNAL
+
+local u8 = ffi.typeof("uint8_t[?]")
+
+-- Marks: 1 a function that a symbol or debug information names, 2 a source line too.
+local function mark(location, fn, line, rows, linkage, no_name, out)
+  for i = 0, rows - 1 do
+    local l = location[i]
+    if linkage[fn[i]] ~= no_name and out[l] == 0 then out[l] = 1 end
+    if line[i] ~= 0 then out[l] = 2 end
+  end
+end
+
+-- The id of the empty string, or NONE.
+local function empty_string(cap)
+  for i = 0, cap:rows("strings") - 1 do
+    if cap:string(i) == "" then return i end
+  end
+  return NONE
+end
+
+-- The last row of `naming` of each module.
+local function reasons(cap)
+  local out, module, problem = {}, cap:array("naming", "module"), cap:array("naming", "problem")
+  for i = 0, cap:rows("naming") - 1 do out[module[i]] = cap:string(problem[i]) end
+  return out
+end
+
+local function new_module(cap, id, why)
+  local function text(column) return cap:string(cap:array("modules", column)[id]) end
+  local problem = why[id]
+  if not problem or problem == "" then problem = text("problem") end
+  return { name = text("name"), path = text("path"), build_id = text("build_id"),
+    problem = problem, unnamed = {} }
+end
+
+--- What of a capture's places in modules has a name: {places, named, with_lines, unnamed}, the last
+-- a list of {name, path, build_id, problem, unnamed = addresses as texts}, by module.  A function
+-- that is told by its start alone has no name.
+function M.of(cap)
+  local locations = cap:rows("locations")
+  local marks = u8(locations + 1)
+  mark(cap:array("lines", "location"), cap:array("lines", "function"), cap:array("lines", "line"),
+    cap:rows("lines"), cap:array("functions", "linkage_name"), empty_string(cap), marks)
+  local kind, module, offset = cap:array("locations", "kind"), cap:array("locations", "module"),
+    cap:array("locations", "offset")
+  local out, by_module, why = { places = 0, named = 0, with_lines = 0, unnamed = {} }, {},
+    reasons(cap)
+  for l = 0, locations - 1 do
+    if (kind[l] == NATIVE or kind[l] == SIGNAL) and module[l] ~= NONE then
+      out.places = out.places + 1
+      if marks[l] > 0 then
+        out.named = out.named + 1
+        out.with_lines = out.with_lines + marks[l] - 1
+      else
+        local of = by_module[module[l]]
+        if not of then
+          of = new_module(cap, module[l], why)
+          by_module[module[l]] = of
+          out.unnamed[#out.unnamed + 1] = of
+        end
+        of.unnamed[#of.unnamed + 1] = "0x" .. (bit.tohex(offset[l]):gsub("^0+(.)", "%1"))
+      end
+    end
+  end
+  return out
+end
+
+M._mark = mark
+return M

@@ -1,0 +1,1 @@
+microscope symbolize --debug-dir nowhere $FIXTURES/tiny.usprof

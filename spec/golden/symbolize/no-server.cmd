@@ -1,0 +1,1 @@
+DEBUGINFOD_URLS= microscope symbolize --debuginfod $FIXTURES/tiny.usprof

@@ -1,0 +1,1 @@
+microscope symbolize -o - $FIXTURES/tiny.usprof
