@@ -361,6 +361,7 @@ static void put_summary(struct mic_merge *m) {
   put(m, MIC_COLUMN_clocks_duration_ns, m->end_ns);
   put(m, MIC_COLUMN_clocks_boot_id, m->clocks[2]);
   m->rows[MIC_TABLE_clocks] = 1;
+  mic_merge_end_threads(m);
   put_lines(m);
   put_strings(m); /* the last: what stands above makes strings */
 }

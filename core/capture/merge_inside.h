@@ -58,6 +58,7 @@ uint32_t mic_merge_string(struct mic_merge *m, const char *bytes, size_t size);
 
 void mic_merge_add_processes(struct mic_merge *m);
 void mic_merge_add_threads(struct mic_merge *m);
+void mic_merge_end_threads(struct mic_merge *m); /* those of processes that have ended */
 void mic_merge_add_process_execs(struct mic_merge *m);
 void mic_merge_add_thread_names(struct mic_merge *m);
 void mic_merge_add_mappings(struct mic_merge *m);

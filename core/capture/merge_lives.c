@@ -89,6 +89,14 @@ void mic_merge_add_threads(struct mic_merge *m) {
   }
 }
 
+void mic_merge_end_threads(struct mic_merge *m) {
+  for (uint32_t id = 0; id < m->rows[MIC_TABLE_threads]; id++) {
+    uint64_t process = mic_merge_get(m, MIC_COLUMN_threads_process, id);
+    end_by(m, MIC_COLUMN_threads_end_ns, id,
+           mic_merge_get(m, MIC_COLUMN_processes_end_ns, process));
+  }
+}
+
 /* What a segment says was so at its start is told once when the one before ended so. */
 static uint32_t add_change(struct mic_merge *m, uint32_t table, uint32_t what, uint32_t time,
                            uint64_t row, struct mic_merge_life *life) {

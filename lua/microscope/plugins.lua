@@ -120,14 +120,19 @@ local function place_in(path)
 end
 
 -- Lua shortens long paths in its messages to "...end/of/path.lua:LINE: ": the place is said whole.
-local function explain(path, err)
+-- A tail call leaves no place of its own: then it is where the called function begins.
+local function explain(path, fn, err)
   if type(err) == "table" then return err end
   local message = tostring(err)
   local text = message:match("^%[string .-%]:%d+: (.*)$")
     or message:match("^[^\n]-%.lua:%d+: (.*)$") or message
   local place = place_in(path)
-  if not place then return message:find(path, 1, true) and message or path .. ": " .. message end
-  return place .. ": " .. text
+  if place then return place .. ": " .. text end
+  if message:find(path, 1, true) then return message end
+  local info = debug.getinfo(fn, "S")
+  if info.source ~= "@" .. path then return path .. ": " .. message end
+  return ("%s:%d: in the function that begins there: %s"):format(path,
+    math.max(info.linedefined, 1), text)
 end
 
 local function outcome(ok, ...)
@@ -143,7 +148,7 @@ end
 function M.call(path, fn, ...)
   local args, count = { ... }, select("#", ...)
   return outcome(xpcall(function() return fn(unpack(args, 1, count)) end, function(err)
-    return explain(path, err)
+    return explain(path, fn, err)
   end))
 end
 

@@ -46,20 +46,24 @@ function M.command(name)
   return read[name], problems[name]
 end
 
---- The names of the files that are there, read or not.
-function M.names()
+local function say(line) io.stderr:write("microscope: ", text.escape(line), "\n") end
+
+--- The names of those that can be used; with `loud` why the others cannot is said.
+function M.names(loud)
   local out = {}
   for _, entry in ipairs(plugins.list("commands")) do
-    if not entry.problem then out[#out + 1] = entry.name end
+    if not entry.problem then
+      out[#out + 1] = entry.name
+    elseif loud then
+      say(entry.problem)
+    end
   end
   return out
 end
 
-local function say(line) io.stderr:write("microscope: ", text.escape(line), "\n") end
-
 -- Those to be read for a first word: a list of names.
 local function wanted(word)
-  if word == nil or word == "-h" or word == "--help" then return M.names() end
+  if word == nil or word == "-h" or word == "--help" then return M.names(true) end
   if word:find("[/%c]") or word:sub(1, 1) == "-" then return {} end
   local path = plugins.users_file("commands", word)
   if cli.is_own(word) then
