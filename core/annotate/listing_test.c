@@ -163,6 +163,22 @@ static void targets_and_strangers(void **state) {
   mic_listing_close(l);
 }
 
+/* Code without a symbol ends where its call-frame information does. */
+static void stripped_code(void **state) {
+  (void)state;
+  sh("gcc -g -O2 $SRC/apart.c -o apart && cp apart stripped && strip -s stripped");
+  uint64_t start = address_of("apart", "apart");
+  struct mic_listing *l = open_listing("stripped");
+  add(l, start + 100004, "");
+  decode(l);
+  struct mic_listing_row row;
+  mic_listing_row(l, 0, &row);
+  assert_int_equal(row.address, start);
+  mic_listing_row(l, mic_listing_rows(l) - 1, &row);
+  assert_string_equal(row.text, "ret");
+  mic_listing_close(l);
+}
+
 /* A symbol may claim more than the file has, and bytes that are no code. */
 static void odd_code(void **state) {
   (void)state;
@@ -267,7 +283,7 @@ int main(void) {
     cmocka_unit_test(agrees_with_objdump),    cmocka_unit_test(inlined_copies_apart),
     cmocka_unit_test(targets_and_strangers),  cmocka_unit_test(odd_code),
     cmocka_unit_test(only_what_was_recorded), cmocka_unit_test(found_by_build_id),
-    cmocka_unit_test(intel_syntax),
+    cmocka_unit_test(intel_syntax),           cmocka_unit_test(stripped_code),
   };
   return cmocka_run_group_tests(tests, fixture_begin, fixture_end);
 }

@@ -297,16 +297,30 @@ static int by_start(const void *a, const void *b) {
   return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* The code of the outermost function, as its symbol or what stands in for one bounds it. */
+static bool outermost_extent(struct mic_symbols *s, uint64_t vaddr, const struct mic_symbol *frame,
+                             struct mic_symbol_range *out) {
+  bool sized;
+  uint32_t entry = mic_symtab_find(&s->table, vaddr, &sized);
+  if (entry != MIC_NONE && sized) {
+    const struct mic_symtab_entry *e = &s->table.entries.at[entry];
+    *out = (struct mic_symbol_range){e->value, e->value + e->size};
+    return true;
+  }
+  struct mic_extent extent;
+  if (frame->linkage_name[0] != '\0' || !mic_extent_find(&s->extents, vaddr, &extent)) return false;
+  *out = (struct mic_symbol_range){extent.start, extent.end};
+  return true;
+}
+
 void mic_symbols_extent(struct mic_symbols *s, uint64_t vaddr, size_t depth,
                         mic_symbol_ranges *out) {
   const struct mic_symbol *frames;
   size_t count = mic_symbols_lookup(s, vaddr, &frames), first = out->count;
+  struct mic_symbol_range whole;
   if (depth >= count) return;
-  bool sized = false;
-  uint32_t entry = depth + 1 == count ? mic_symtab_find(&s->table, vaddr, &sized) : MIC_NONE;
-  if (entry != MIC_NONE && sized) {
-    const struct mic_symtab_entry *e = &s->table.entries.at[entry];
-    *mic_vec_push(out) = (struct mic_symbol_range){e->value, e->value + e->size};
+  if (depth + 1 == count && outermost_extent(s, vaddr, &frames[depth], &whole)) {
+    *mic_vec_push(out) = whole;
     return;
   }
   struct mic_dwarf_ranges ranges = {0};

@@ -41,6 +41,7 @@ MIC_EXPORT int32_t mic_host_stat(const char *path, struct mic_host_file *out) {
               : S_ISDIR(st.st_mode) ? MIC_HOST_FOLDER
                                     : MIC_HOST_OTHER;
   out->readable = access(path, R_OK) == 0;
+  out->written_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
   return 0;
 }
 

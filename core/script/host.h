@@ -27,11 +27,12 @@ int32_t mic_host_reads_lines(int32_t fd);
 uint32_t mic_host_columns(int32_t fd);
 
 struct mic_host_file {
-  uint32_t uid;      /* who owns it */
-  uint32_t mode;     /* as stat(2) gives it */
-  uint64_t size;     /* bytes */
-  uint32_t kind;     /* enum mic_host_kind */
-  uint32_t readable; /* 1 when the real user may read it (access(2)) */
+  uint32_t uid;        /* who owns it */
+  uint32_t mode;       /* as stat(2) gives it */
+  uint64_t size;       /* bytes */
+  uint32_t kind;       /* enum mic_host_kind */
+  uint32_t readable;   /* 1 when the real user may read it (access(2)) */
+  uint64_t written_ns; /* when its bytes were last written, CLOCK_REALTIME */
 };
 enum mic_host_kind { MIC_HOST_FILE = 0, MIC_HOST_FOLDER = 1, MIC_HOST_OTHER = 2 };
 /* Facts of a file, symbolic links followed.  0, or errno. */
@@ -53,6 +54,6 @@ void mic_host_watch_interrupt(int32_t on);
 int32_t mic_host_interrupted(void);
 /* ffi:end */
 
-_Static_assert(sizeof(struct mic_host_file) == 24, "mic_host_file is part of the ABI");
+_Static_assert(sizeof(struct mic_host_file) == 32, "mic_host_file is part of the ABI");
 
 #endif

@@ -17,6 +17,7 @@ local M = {
     { "microscope report --where 'thread ~ worker and time > 100ms'", "some of the samples" },
     { "microscope report --by thread,function", "what each thread runs" },
     { "microscope report new.usprof --base old.usprof", "what is slower, and what is noise" },
+    { "microscope report --annotate 'hash*'", "source and code with the cost of each line" },
     { "microscope report --samples --limit 3", "samples with their stacks" },
     { "microscope report --format json | jq .summary", "for programs" },
   },
@@ -285,7 +286,9 @@ function M.run(args)
     report_diff(cap, path, args)
   else
     local profile = profile_of(cap, path, args)
-    if args.by then
+    if args.annotate then
+      require("microscope.cli.annotate").run(cap, profile, args, text.columns(), write)
+    elseif args.by then
       report_groups(cap, path, profile, args)
     elseif args.tree then
       report_tree(cap, path, profile, args)

@@ -1,5 +1,6 @@
 --- report_options.lua - the options of `microscope report`, and which of them go together.
 
+local annotate = require("microscope.cli.annotate")
 local cli = require("microscope.cli")
 local groups = require("microscope.query.groups")
 
@@ -108,6 +109,7 @@ function M.add(parser)
   add_chooses(parser)
   add_transforms(parser)
   add_presentation(parser)
+  annotate.options(parser)
 end
 
 -- Options that do not go together, and why.
@@ -120,6 +122,17 @@ local REFUSED = {
   { "by", "base", "groups are of one capture" },
   { "by", "lines", "--by line is the report by lines" },
   { "by", "samples", "each is a report of its own" },
+  { "annotate", "tree", "each is a report of its own" },
+  { "annotate", "focus", "each is a report of its own" },
+  { "annotate", "by", "each is a report of its own" },
+  { "annotate", "base", "annotations are of one capture" },
+  { "annotate", "samples", "each is a report of its own" },
+  { "annotate", "transforms", "code is shown as it was sampled" },
+  { "annotate", "lines", "annotations have lines" },
+  { "annotate", "fold_inlines", "annotations show inlined code where it is" },
+  { "annotate", "sort", "code is in order of address" },
+  { "annotate", "limit", "a function is shown whole" },
+  { "annotate", "min_percent", "a function is shown whole" },
   { "samples", "tree", "each is a report of its own" },
   { "samples", "base", "samples do not pair" },
   { "samples", "transforms", "samples are listed as they were recorded" },
@@ -137,6 +150,10 @@ end
 
 --- Refuse what makes no sense together (status 2).
 function M.check(args)
+  annotate.check(args)
+  if args.annotate and args.format == "csv" then
+    cli.misuse("--annotate is text or json, not csv")
+  end
   for _, pair in ipairs(REFUSED) do
     local a, b = given(args, pair[1]), given(args, pair[2])
     if a and b then cli.misuse("%s does not go with %s: %s", a, b, pair[3]) end
