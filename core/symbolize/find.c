@@ -127,6 +127,19 @@ static bool try_fetch(struct mic_finder *f, const struct mic_wanted *wanted,
   return found;
 }
 
+/* The image tells of stubs and of code without symbols too, and its debug file is asked for when it
+ * is opened; many servers have debug files alone, which is no problem then. */
+static bool try_servers(struct mic_finder *f, const struct mic_wanted *wanted,
+                        struct mic_found *out) {
+  struct mic_problem *problem = f->problem, of_image = {.size = 0};
+  f->problem = &of_image;
+  bool found = try_fetch(f, wanted, MIC_FETCH_IMAGE, out);
+  f->problem = problem;
+  if (found || try_fetch(f, wanted, MIC_FETCH_DEBUG, out)) return true;
+  if (of_image.size) mic_problem_add(problem, "%s", of_image.text);
+  return false;
+}
+
 /* What has the loaded parts. */
 static bool find_image(struct mic_finder *f, const struct mic_wanted *wanted,
                        struct mic_found *out) {
@@ -145,8 +158,7 @@ bool mic_finder_image(struct mic_finder *f, const struct mic_wanted *wanted,
     return false;
   }
   if (try_build_id(f, wanted, f->debug_dirs, ".debug", out) ||
-      try_scan(f, wanted, MIC_SCAN_DEBUG, out) || try_fetch(f, wanted, MIC_FETCH_DEBUG, out) ||
-      try_fetch(f, wanted, MIC_FETCH_IMAGE, out))
+      try_scan(f, wanted, MIC_SCAN_DEBUG, out) || try_servers(f, wanted, out))
     return true;
   mic_problem_add(f->problem, "no file with its build ID was found");
   return false;

@@ -347,9 +347,11 @@ MIC_EXPORT int mic_symbolize_new(const struct mic_symbolize_options *options,
   return code;
 }
 
-MIC_EXPORT uint32_t mic_symbolize_poll(struct mic_symbolize *s, int32_t timeout_ms) {
+MIC_EXPORT uint32_t mic_symbolize_poll(struct mic_symbolize *s, int32_t timeout_ms,
+                                       int32_t *signal) {
   struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
                          {.fd = s->told ? -1 : s->done, .events = POLLIN}};
+  *signal = 0;
   poll(fds, 2, timeout_ms);
   struct signalfd_siginfo info;
   uint64_t count;
@@ -357,9 +359,9 @@ MIC_EXPORT uint32_t mic_symbolize_poll(struct mic_symbolize *s, int32_t timeout_
     s->told = true;
     return atomic_load(&s->failed) ? MIC_SYMBOLIZE_FAILED : MIC_SYMBOLIZE_DONE;
   }
-  if (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info)
-    return MIC_SYMBOLIZE_INTERRUPTED;
-  return MIC_SYMBOLIZE_TICK;
+  if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info) return MIC_SYMBOLIZE_TICK;
+  *signal = (int32_t)info.ssi_signo;
+  return MIC_SYMBOLIZE_INTERRUPTED;
 }
 
 MIC_EXPORT void mic_symbolize_progress(struct mic_symbolize *s,

@@ -49,8 +49,9 @@ struct mic_symbolize;
 
 int mic_symbolize_new(const struct mic_symbolize_options *options, struct mic_symbolize **out,
                       struct mic_error *err);
-/* The next enum mic_symbolize_event, MIC_SYMBOLIZE_TICK when timeout_ms passed without one. */
-uint32_t mic_symbolize_poll(struct mic_symbolize *job, int32_t timeout_ms);
+/* The next enum mic_symbolize_event, MIC_SYMBOLIZE_TICK when timeout_ms passed without one.
+ * *signal is the number of the signal that came, else 0. */
+uint32_t mic_symbolize_poll(struct mic_symbolize *job, int32_t timeout_ms, int32_t *signal);
 void mic_symbolize_progress(struct mic_symbolize *job, struct mic_symbolize_progress *out);
 /* End it as soon as can be: polls go on to FAILED, or to DONE when all was written already. */
 void mic_symbolize_stop(struct mic_symbolize *job);

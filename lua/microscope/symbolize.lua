@@ -17,6 +17,7 @@ Job.__index = Job
 local options_type = ffi.typeof("struct mic_symbolize_options")
 local progress_type = ffi.typeof("struct mic_symbolize_progress")
 local out_type = ffi.typeof("struct mic_symbolize *[1]")
+local signal_type = ffi.typeof("int32_t[1]")
 local texts_type = ffi.typeof("const char *[?]")
 
 local KINDS = {
@@ -37,12 +38,14 @@ function M.new(o)
   options.input, options.output, options.debug_dirs = o.input, o.output, folders
   local ok, why = core.check(C.mic_symbolize_new(options, out, err), err)
   if not ok then return nil, why end
-  return setmetatable({ handle = out[0], raw = progress_type(), err = err }, Job)
+  return setmetatable({ handle = out[0], raw = progress_type(), err = err,
+    signal = signal_type() }, Job)
 end
 
---- The next event: "tick" | "interrupted" | "done" | "failed".
+--- The next event: "tick" | "interrupted" | "done" | "failed", and the signal that interrupted.
 function Job:poll(timeout_ms)
-  return KINDS[tonumber(C.mic_symbolize_poll(self.handle, timeout_ms))]
+  local kind = KINDS[tonumber(C.mic_symbolize_poll(self.handle, timeout_ms, self.signal))]
+  return kind, self.signal[0]
 end
 
 --- How far it is: {modules, module, locations, located, fetched, fetch_bytes, fetching, writing,

@@ -55,20 +55,17 @@ local function draw(p)
   io.stderr:write("\r\27[K", text.head(what, (text.columns(2) or 80) - 1))
 end
 
--- Poll to the end: "done", or "interrupted", or nil and why it failed.
+-- Poll to the end: "done", or "interrupted" and by what, or nil and why it failed.
 local function drive(job, live)
-  local interrupted = false
+  local interrupted
   while true do
-    local kind = job:poll(interrupted and GRACE_MS or live and 200 or 1000)
+    local kind, signal = job:poll(interrupted and GRACE_MS or live and 200 or 1000)
     if kind == "done" then return "done" end
-    if kind == "failed" then
-      if interrupted then return "interrupted" end
-      return nil, job:error().message
-    end
-    -- A second signal, or no end in time: what is at work is left as it is.
-    if interrupted then return "interrupted" end
+    if kind == "failed" and not interrupted then return nil, job:error().message end
+    -- Ended; or a second signal, or no end in time: what is at work is left as it is.
+    if interrupted then return "interrupted", interrupted end
     if kind == "interrupted" then
-      interrupted = true
+      interrupted = signal
       job:stop()
     elseif live then
       draw(job:progress())
@@ -88,7 +85,7 @@ local function say_unnamed(found, all)
     say(("  %s, %s: %s%s: %s"):format(text.escape(module.path),
       module.build_id ~= "" and "build ID " .. text.escape(module.build_id) or "no build ID",
       text.plural(#module.unnamed, "place"),
-      module.problem ~= "" and " (" .. text.escape(module.problem) .. ")" or "",
+      " (" .. text.escape(module.problem ~= "" and module.problem or "no symbol is there") .. ")",
       addresses(module.unnamed, all)))
   end
 end
@@ -116,7 +113,7 @@ local function run(job, args, path, output)
   end
   if outcome == "interrupted" then
     say(("interrupted: %s is as it was"):format(text.escape(output)))
-    return 130
+    return 128 + why
   end
   if not args.quiet then say_end(output, args) end
   return 0
