@@ -39,6 +39,7 @@ struct writing {
   struct mic_interner strings; /* the profile's own */
   MIC_VEC(struct type) types;
   uint32_t first_type[256]; /* by source */
+  bool unstated;            /* no stack is known to be whole: a file that does not say */
   struct mic_map by_key;    /* (thread, stack; labels) -> group */
   MIC_VEC(struct group) groups;
   MIC_VEC(int64_t) values;  /* of each group as many as types */
@@ -117,12 +118,21 @@ static void put_type(struct writing *w, int64_t name, int64_t unit) {
   send(w, &part);
 }
 
+/* What was imported brings its own count of samples. */
+static bool counts_samples(const struct writing *w) {
+  for (uint32_t s = 0; s < w->t.sources.rows; s++)
+    if (w->t.sources.unit[s] == MIC_UNIT_COUNT) return true;
+  return false;
+}
+
 static void put_types(struct writing *w) {
   uint32_t periodic = 0;
+  bool counted = counts_samples(w);
   for (uint64_t s = 0; s < w->t.sources.rows; s++) periodic += w->t.sources.period[s] != 0;
   for (uint32_t s = 0; s < w->t.sources.rows && s < 256; s++) {
     w->first_type[s] = (uint32_t)w->types.count;
-    if (w->t.sources.period[s]) *mic_vec_push(&w->types) = (struct type){(uint8_t)s, true};
+    if (w->t.sources.period[s] && !counted)
+      *mic_vec_push(&w->types) = (struct type){(uint8_t)s, true};
     *mic_vec_push(&w->types) = (struct type){(uint8_t)s, false};
   }
   for (size_t i = 0; i < w->types.count; i++) {
@@ -165,13 +175,13 @@ static void set_period(struct writing *w, profile_message *part, Mic__Pprof__Val
   part->period_type = type;
 }
 
-/* The source that readers show first: that of CPU time, else the first. */
+/* What readers show first: that of CPU time; they take the last where nothing is said. */
 static int64_t default_type(struct writing *w) {
   int64_t given = fact_string(w, "pprof.default_sample_type");
   if (given) return given;
   for (uint32_t s = 0; s < w->t.sources.rows; s++)
     if (w->t.sources.unit[s] == MIC_UNIT_CPU_NS) return from(w, w->t.sources.name[s]);
-  return w->t.sources.rows ? from(w, w->t.sources.name[0]) : 0;
+  return 0;
 }
 
 static int64_t comment_of(struct writing *w, uint64_t row) {
@@ -188,13 +198,22 @@ static int64_t comment_of(struct writing *w, uint64_t row) {
   return id;
 }
 
+/* What the reader kept of fields that have a place of their own. */
+static bool is_field(const struct writing *w, uint64_t row) {
+  uint64_t size;
+  const char *key = mic_capture_string(w->cap, w->t.meta.key[row], &size);
+  return size > 6 && memcmp(key, "pprof.", 6) == 0;
+}
+
 static void put_facts(struct writing *w) {
   profile_message part = MIC__PPROF__PROFILE__INIT;
   Mic__Pprof__ValueType period = MIC__PPROF__VALUE_TYPE__INIT;
-  size_t count = (size_t)w->t.meta.rows + 1;
-  int64_t *comments = mic_alloc(count * sizeof *comments);
-  comments[0] = text(w, MIC_PPROF_MARK);
-  for (size_t i = 1; i < count; i++) comments[i] = comment_of(w, i - 1);
+  size_t count = 0;
+  int64_t *comments = mic_alloc((size_t)(w->t.meta.rows + 2) * sizeof *comments);
+  comments[count++] = text(w, MIC_PPROF_MARK);
+  if (w->unstated) comments[count++] = text(w, MIC_PPROF_UNSTATED);
+  for (uint64_t i = 0; i < w->t.meta.rows; i++)
+    if (!is_field(w, i)) comments[count++] = comment_of(w, i);
   part.n_comment = count;
   part.comment = comments;
   if (w->t.clocks.rows) {
@@ -435,6 +454,12 @@ static uint32_t group_of(struct writing *w, uint64_t sample, uint32_t labels) {
   return number;
 }
 
+/* How many samples a weight stands for: most rows are one. */
+static int64_t samples_of(uint64_t weight, uint64_t period) {
+  uint64_t count = weight / period + (weight % period > period / 2);
+  return count ? (int64_t)(count & INT64_MAX) : 1;
+}
+
 static int add_up(struct writing *w) {
   uint64_t row = 0;
   for (uint64_t i = 0; i < w->t.samples.rows; i++) {
@@ -442,8 +467,9 @@ static int add_up(struct writing *w) {
     uint32_t type = w->first_type[w->t.samples.source[i]];
     uint32_t group = group_of(w, i, set_of_labels(w, i, &row));
     values = w->values.at + (size_t)group * w->types.count;
-    if (w->types.at[type].counts) values[type++]++;
     uint64_t weight = w->t.samples.weight[i];
+    if (w->types.at[type].counts)
+      values[type++] += samples_of(weight, w->t.sources.period[w->t.samples.source[i]]);
     if (weight > INT64_MAX || __builtin_add_overflow(values[type], (int64_t)weight, &values[type]))
       return mic_fail(w->err, MIC_ELIMIT,
                       "sample %llu: a value of more than 2^63 - 1, which pprof cannot hold",
@@ -489,6 +515,7 @@ static void add_thread(struct writing *w, uint32_t thread) {
 /* The reason of a stack that ends short, as a location of its own. */
 static uint64_t end_location(struct writing *w, uint8_t end) {
   if (end == MIC_END_OUTERMOST || end == MIC_END_ENTRY) return 0;
+  if (end == MIC_END_NOT_STATED && w->unstated) return 0;
   if (w->ends[end]) return w->ends[end];
   char name[128];
   const char *reason = mic_end_text(end);
@@ -570,10 +597,21 @@ static void find_lines(struct writing *w) {
   for (uint64_t i = w->t.lines.rows; i-- > 0;) w->first_line[w->t.lines.location[i]] = i;
 }
 
+static bool is_unstated(const struct writing *w) {
+  bool unstated = false;
+  for (uint64_t i = 0; i < w->t.stacks.rows; i++) {
+    uint8_t end = w->t.stacks.end[i];
+    if (end == MIC_END_OUTERMOST || end == MIC_END_ENTRY) return false;
+    unstated |= end == MIC_END_NOT_STATED;
+  }
+  return unstated;
+}
+
 MIC_EXPORT int mic_pprof_write(const struct mic_capture *cap, struct mic_output *output,
                                struct mic_error *err) {
   struct writing w = {.cap = cap, .t = mic_tables_of(cap), .output = output, .err = err};
   text(&w, ""); /* string 0 is the empty one */
+  w.unstated = is_unstated(&w);
   find_lines(&w);
   look_at_modules(&w);
   put_types(&w);

@@ -2,7 +2,7 @@
 --
 -- A format's `keeps` lists the facts it carries, by the names below.  What a capture really holds
 -- and the format does not keep is its loss.  A table that no fact stands for is a fact by itself,
--- under the table's name.
+-- under the table's name.  `keeps.NAME` may be a function of the capture that says whether.
 
 local M = {}
 
@@ -123,16 +123,19 @@ end
 --- A `keeps` of everything, also of tables that come later.
 function M.everything() return setmetatable({}, { __index = { everything = true } }) end
 
-local function set_of(list)
+local function set_of(cap, list)
   local out = {}
   for _, name in ipairs(list) do out[name] = true end
+  for name, keeps in pairs(list) do
+    if type(keeps) == "function" then out[name] = keeps(cap) end
+  end
   return out
 end
 
 --- What a capture holds that a format with this list `keeps` loses: a list of texts.
 function M.of(cap, keeps)
   if keeps.everything then return {} end
-  local kept, out = set_of(keeps), {}
+  local kept, out = set_of(cap, keeps), {}
   for _, fact in ipairs(FACTS) do
     if not kept[fact.name] and fact.here(cap) then
       out[#out + 1] = fact.text:format(fact.tables[1] and cap:rows(fact.tables[1]) or 0)

@@ -62,13 +62,14 @@ local function write_tree(cap, source, out, ctx)
     return name
   end })
   -- What is taken by a period is told in samples, all else in its own unit.
-  local values, unit = tree.self, source.period > 0 and source.period or 1
+  local unit = source.period > 0 and source.period or 1
   local frames = {}
   for node = 0, tree.count - 1 do
-    if values[node] > 0 then
+    local value = math.floor(tree.self[node] / unit + 0.5)
+    if value > 0 then
       local path = path_of(tree, node, name_of, frames)
       if path == "" then path = "[no frames]" end
-      out:write(path, (" %.0f\n"):format(values[node] / unit))
+      out:write(path, (" %.0f\n"):format(value))
     end
   end
   if changed.count > 0 then

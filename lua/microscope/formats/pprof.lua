@@ -1,9 +1,27 @@
 --- pprof: profiles as `go tool pprof` and its kin read and write them.
 
+local bit = require("bit")
+local ffi = require("ffi")
+
 local core = require("microscope.core")
+local input = require("microscope.input")
 local output = require("microscope.output")
 
 local C = core.C
+
+local FILE = 5 -- MIC_LOCATION_FILE
+
+local function read(path, ctx)
+  local result, err = ffi.new("struct mic_pprof_result"), core.new_error()
+  local ok, why = input.with(path, function(handle)
+    return core.check(C.mic_pprof_read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  local zero = tonumber(result.zero_samples)
+  if zero > 0 then ctx.lost("%d of %d samples, all of whose values are 0", zero,
+    tonumber(result.samples)) end
+  return true
+end
 
 local function write(cap, path)
   -- The format asks for gzip; ".pb" alone is how a plain one is named.
@@ -15,6 +33,41 @@ local function write(cap, path)
   end)
 end
 
+-- A number of seven bits a byte at a place: it and where it ends, or nil.
+local function varint(head, at)
+  local value, scale = 0, 1
+  for i = at, at + 9 do
+    local byte = head:byte(i)
+    if not byte then return nil end
+    value = value + bit.band(byte, 0x7f) * scale
+    if byte < 0x80 then return value, i + 1 end
+    scale = scale * 128
+  end
+end
+
+-- Wire kinds of a profile's fields: 2 messages and texts, 0 numbers.
+local KINDS = { 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 2, 0, 2, 0, 0 }
+local COMMENT = 13 -- may be packed or not
+
+-- Whether all fields that begin within the head are a profile's.
+local function detect(head)
+  local at, fields = 1, 0
+  while at <= #head do
+    local tag, next_at = varint(head, at)
+    if not tag then break end
+    local number, kind = math.floor(tag / 8), tag % 8
+    if kind ~= KINDS[number] and not (number == COMMENT and kind == 0) then return false end
+    local value
+    value, next_at = varint(head, next_at)
+    if not value then break end
+    -- A short text that happens to begin with the first field's tag is not one.
+    if fields == 0 and number == 1 and value > 64 then return false end
+    at = next_at + (kind == 2 and value or 0)
+    fields = fields + 1
+  end
+  return fields > 1
+end
+
 return {
   name = "pprof",
   summary = "pprof profiles, as go tool pprof reads them.",
@@ -22,6 +75,16 @@ return {
   keeps = {
     "sources", "threads", "processes", "functions", "linkage_names", "lines", "inlines", "modules",
     "addresses", "ends", "labels", "clocks", "facts",
+    -- Where code is known by its place in a file the mappings say where that was.
+    mappings = function(cap)
+      local kind, rows = cap:array("locations", "kind")
+      for i = 0, rows - 1 do
+        if kind[i] == FILE then return true end
+      end
+      return false
+    end,
   },
+  detect = detect,
+  read = read,
   write = write,
 }

@@ -1,0 +1,14 @@
+/* pprof_fuzz.c - any bytes as a pprof profile. */
+#include "import/fuzz.h"
+#include "import/pprof_read.h"
+
+static int import(struct mic_input *input, struct mic_writer *writer, struct mic_error *err) {
+  struct mic_pprof_result result;
+  return mic_pprof_read(input, writer, &result, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  fuzz_import(bytes, size, import);
+  return 0;
+}
