@@ -1,20 +1,5 @@
 -- sandwich: a function between those that call it and those it calls.
 
--- The key that is meant; ends the query with the candidates when that is not one.
-local function find_one(ctx, m, cap, keys, costs, name)
-  local found = {}
-  for _, key in ipairs(m.find(cap, keys, name)) do
-    if costs.total_count[key] > 0 then found[#found + 1] = key end
-  end
-  if #found == 1 then return found[1] end
-  local listed = {}
-  local list = #found > 0 and found or m.ranked(costs, keys)
-  for i = 1, math.min(5, #list) do listed[i] = m.label(cap, keys, list[i]) end
-  ctx.fail(#found > 0 and "'%s' is more than one function: %s%s"
-    or "no sample has a function '%s'; most cost %s%s", name, table.concat(listed, ", "),
-    #list > 5 and ", ..." or "")
-end
-
 return {
   summary = "Who calls a function, what it costs itself, and whom it calls.",
   description = "A function between its callers and its callees.  Callers add up to its total;"
@@ -22,7 +7,7 @@ return {
   columns = { "samples.stack", "stacks.parent" },
   arguments = {
     { name = "function", required = true,
-      description = "Its name, or a Lua pattern between slashes." },
+      description = "Its name, NAME@MODULE, NAME@FILE:LINE, a glob or /regex/." },
   },
   options = {
     { name = "limit", type = "count", default = 15, argname = "N",
@@ -35,9 +20,11 @@ return {
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
     local tree = assert(m.tree(cap, keys))
-    local costs = m.costs(tree, keys)
-    local key = find_one(ctx, m, cap, keys, costs, args["function"])
-    local around, rows, notes = m.neighbours(tree, keys, key), {}, {}
+    local found, why = m.match(cap, keys, args["function"], { one = true })
+    if not found then ctx.fail("%s", why) end
+    local key = found.keys[1]
+    local around, rows, notes = m.neighbours(tree, keys, found.mask), {}, {}
+    if around.total_samples == 0 then ctx.fail("no sample has %s", m.label(cap, keys, key)) end
     local function add(role, list)
       for i, entry in ipairs(list) do
         if i > args.limit then

@@ -15,24 +15,26 @@ local ffi = require("ffi")
 local capture = require("microscope.capture")
 local cli = require("microscope.cli")
 local costs_query = require("microscope.query.costs")
+local diff_query = require("microscope.query.diff")
 local ends_query = require("microscope.query.ends")
 local group = require("microscope.api.group")
+local groups_query = require("microscope.query.groups")
 local interval_query = require("microscope.query.interval")
+local invert_query = require("microscope.query.invert")
 local json = require("microscope.report.json")
 local keys_query = require("microscope.query.keys")
 local neighbours = require("microscope.api.neighbours")
 local profile_query = require("microscope.query.profile")
 local result_table = require("microscope.report.table")
-local samples_query = require("microscope.query.samples")
+local sample_list = require("microscope.query.sample_list")
 local select_query = require("microscope.api.select")
 local summary_query = require("microscope.query.summary")
+local symbols = require("microscope.query.symbols")
 local text = require("microscope.report.text")
+local trees = require("microscope.api.trees")
 local tree_query = require("microscope.query.tree")
 
 local M = {}
-
--- Sources are u8 in the schema and a capture may have none: no sample has this one.
-local NO_SOURCE = 256
 
 --- The version, as `microscope --version` prints it.
 M.version = cli.version
@@ -133,8 +135,10 @@ end
 -- ## Selections: which samples
 
 --- Select samples.  options, all optional: source (id or name; the one of CPU time), from_ns and
--- to_ns (from <= time < to), thread, process, cpu (an id or a list of ids).
--- Gives {rows = FFI u8[samples] of 0 and 1, count =, weight =, source = id, unit =}.
+-- to_ns (from <= time < to), thread, process, cpu (an id or a list of ids), where (an expression
+-- as `report --where` takes it).
+-- Gives {rows = FFI u8[samples] of 0 and 1, count =, weight =, source = id, unit =}.  Raises for
+-- what is not there.
 function M.selection(cap, options) return select_query.of(cap, options or {}) end
 
 --- Sums of samples by "thread", "process", "cpu", "stack" or "all" (one sum).  selection: of
@@ -155,15 +159,16 @@ end
 -- ## Keys: what frames are told apart by
 
 --- Keys of a capture's frames.  options.by: "function" (the default) or "line" (function, file and
--- line).  Inlined functions are frames of their own; a place that no function is proven for is a
--- key too.  Gives {count = number of keys; ids are 0 to count - 1, start =, frame =}: the frames of
--- location l are frame[start[l]] to frame[start[l + 1] - 1], outermost first.
+-- line); options.fold: true counts inlined functions as part of those they were inlined into, else
+-- they are frames of their own.  A place that no function is proven for is a key too.  Gives
+-- {count = number of keys; ids are 0 to count - 1, start =, frame =}: the frames of location l are
+-- frame[start[l]] to frame[start[l + 1] - 1], outermost first.
 function M.keys(cap, options)
   local by = options and options.by or "function"
   if by ~= "function" and by ~= "line" then
     error(("keys: by must be 'function' or 'line', not '%s'"):format(tostring(by)), 2)
   end
-  return keys_query.build(cap, { lines = by == "line" })
+  return keys_query.build(cap, { lines = by == "line", fold = options and options.fold })
 end
 
 --- What a key is called: {name=, module=, file=, line=}; file and line only for keys by line, nil
@@ -183,16 +188,10 @@ function M.label(cap, keys, key)
   return label .. " (" .. what.module .. ")"
 end
 
---- The keys whose function has a name: exactly that, or, written /like this/, that Lua pattern.
--- A list, by key.
-function M.find(cap, keys, name)
-  local pattern, out = name:match("^/(.*)/$"), {}
-  for key = 0, keys.count - 1 do
-    local own = keys_query.describe(cap, keys, key).name
-    if own == name or pattern and own:find(pattern) then out[#out + 1] = key end
-  end
-  return out
-end
+--- The functions that a symbol means: NAME, NAME@MODULE, NAME@FILE:LINE, a glob, or /regex/.
+-- Gives {keys = one key of each, mask = FFI u8 by key: 1 for each of their keys, count =, names =};
+-- nil and a line that lists candidates when there is none, or more than one and options.one is set.
+function M.match(cap, keys, symbol, options) return symbols.match(cap, keys, symbol, options) end
 
 --- The frames of a stack (an id of stacks): a list of keys, the innermost first, and the number of
 -- its end (for M.ending).
@@ -207,11 +206,6 @@ end
 
 -- ## Trees and costs
 
--- The weights of a selection's samples by stack, or how many samples there are.
-local function weights_of(cap, selection, of)
-  return of(cap, selection.source or NO_SOURCE, function(first) return selection.rows + first end)
-end
-
 --- The call tree of selected samples (of M.selection, or all of CPU time): stacks whose frames have
 -- the same keys are one path.  Gives {count = number of nodes, parent =, key = FFI u32[count],
 -- self =, total = FFI double[count] (in the source's unit), self_count =, total_count = the same in
@@ -219,13 +213,7 @@ end
 -- roots: node e stands for stacks that end with reason e and has no key; a node's parent has a
 -- lower number.
 function M.tree(cap, keys, selection)
-  selection = selection or M.selection(cap)
-  local tree = tree_query.build(cap, keys, weights_of(cap, selection, samples_query.weights))
-  if not tree then return nil, "its stacks have more frames than a tree can hold" end
-  tree.unit, tree.samples = selection.unit, selection.count
-  tree.self_count, tree.total_count = tree_query.spread(tree,
-    weights_of(cap, selection, samples_query.counts), cap:rows("stacks"))
-  return tree
+  return trees.build(cap, keys, selection or M.selection(cap))
 end
 
 --- How many nodes of a tree are roots, one for each end.
@@ -240,28 +228,42 @@ function M.path(tree, node) return neighbours.path(tree, node) end
 
 --- What each key costs: {self=, total= FFI double[keys.count], self_count=, total_count=}.  A stack
 -- in which a key stands several times (recursion) counts once in its total.
-function M.costs(tree, keys)
-  local costs = costs_query.flat(tree, keys)
-  local counts = costs_query.flat({ count = tree.count, parent = tree.parent, key = tree.key,
-    self = tree.self_count, total = tree.total_count }, keys)
-  costs.self_count, costs.total_count = counts.self, counts.total
-  return costs
-end
+function M.costs(tree, keys) return trees.costs(tree, keys) end
 
 --- The keys that cost anything: a list, most self time first.
 function M.ranked(costs, keys) return costs_query.ranked(costs, keys.count) end
 
---- Who calls a key and whom it calls: {self=, total=, self_samples=, total_samples=, callers=,
--- callees= lists of {key=, weight=, samples=}, most first}.  A caller without a key stands for
--- stacks that begin with it.  Calls of itself are no callers or callees; callers add up to total,
--- callees and self too.
-function M.neighbours(tree, keys, key) return neighbours.of(tree, keys, key) end
+--- Who calls a key (or the functions of a mask, of M.match) and whom it calls: {self=, total=,
+-- self_samples=, total_samples=, callers=, callees= lists of {key=, weight=, samples=}, most
+-- first}.  A caller without a key stands for stacks that begin with it.  Calls of itself are no
+-- callers or callees; callers add up to total, callees and self too.
+function M.neighbours(tree, keys, which) return neighbours.of(tree, keys, which) end
+
+--- Transform a tree: kind "collapse" cuts stacks back to the first call of each function of the
+-- mask (of M.match; nil: of any) that they call again, "merge" hides functions and gives their cost
+-- to their callers, "drop" removes samples through them.  Gives the new tree, and the weight that
+-- was cut, moved or removed: tree.weight and what was dropped are what there was.
+function M.transform(tree, keys, kind, mask) return trees.transform(tree, keys, kind, mask) end
+
+--- The tree of what runs in a mask's functions and below: its tops are their outermost calls.
+function M.subtree(tree, keys, mask) return trees.subtree(tree, keys, mask) end
+
+--- The tree of callers: what ran at the top, its callers below.  Weights only, no counts; nil and
+-- why for one too large.  A node's key may be keys.count + an end.
+function M.invert(tree, keys)
+  local inverted = invert_query.build(tree, keys)
+  if not inverted then return nil, "its callers have more frames than a tree can hold" end
+  inverted.unit = tree.unit
+  return inverted
+end
 
 --- Why the stacks of a tree end: a list of {code=, reason=, advice= (or nil), whole=, samples=,
 -- weight=}, most first; whole ones reach the program's entry or the outermost frame.
 function M.ends(tree)
   local ends = ends_query.of(tree)
-  for _, entry in ipairs(ends) do entry.samples = tree.total_count[entry.code] end
+  for _, entry in ipairs(ends) do
+    entry.samples = tree.total_count and tree.total_count[entry.code]
+  end
   return ends
 end
 
@@ -272,6 +274,38 @@ end
 -- "collapse-recursion", "collapse", "merge" or "drop", symbol=}), sort ("self", "total" or
 -- "name").  nil and why when there is none.
 function M.profile(cap, options) return profile_query.of(cap, options or {}) end
+
+--- What things cost that samples are told apart by: by is a list of one or two of "thread",
+-- "process", "cpu", "function", "module", "file", "line".  Gives {by=, rows = a list of {values=,
+-- self=, total=}}, most self first: values[i] describes the thing of by[i], in fields as name, tid,
+-- pid, cpu, module, file, line.  profile is one of M.profile (with lines for "file" and "line").
+-- nil and why when there are too many.
+function M.groups(cap, profile, by) return groups_query.of(cap, profile, by) end
+
+--- Compare a profile with a base, both of M.profile.  options, all optional: share (true: shares,
+-- not amounts), measure ("self" or "total").  Gives {rows = a list of {class=, base=, other=,
+-- difference=, low=, high=, noise=}, the largest first; base=, other=, pairs=, ...}: low and high
+-- bound the difference with 95 % confidence, noise says that chance explains it.  Functions pair
+-- by identity, also across rebuilds.
+function M.diff(base_cap, base, cap, profile, options)
+  return diff_query.of(base_cap, base, cap, profile, options or {})
+end
+
+--- What a row of a diff is about: {name=, module=, ...}, as M.describe.
+function M.diff_describe(base_cap, base, cap, profile, diff, row)
+  return diff_query.describe(base_cap, base, cap, profile, diff.pairs, row.class)
+end
+
+--- Iterate over samples in order of time: `for sample in microscope.each_sample(cap) do`, each
+-- {time_ns=, thread=, thread_name=, tid=, pid=, cpu=, stack=, weight=, row=}, the same table again
+-- each time.  selection: of M.selection, or all.
+function M.each_sample(cap, selection)
+  selection = selection or M.selection(cap)
+  local source = { id = selection.source or -1 }
+  return sample_list.each(sample_list.of(cap, source, function(first)
+    return selection.rows + first
+  end))
+end
 
 --- Write a tree as a flame graph, a page of HTML that needs nothing else, through out(...).
 -- options, all optional: title, subtitle, min_share (nodes under it are left out).
@@ -290,11 +324,9 @@ function M.interval(k, n) return interval_query.wilson(k, n) end
 -- of two Wilson intervals (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
 function M.difference(k1, n1, k2, n2)
   if n1 <= 0 or n2 <= 0 then return -1, 1 end
-  local p1, p2 = k1 / n1, k2 / n2
   local low1, high1 = interval_query.wilson(k1, n1)
   local low2, high2 = interval_query.wilson(k2, n2)
-  local low = p2 - p1 - math.sqrt((p2 - low2) ^ 2 + (high1 - p1) ^ 2)
-  local high = p2 - p1 + math.sqrt((high2 - p2) ^ 2 + (p1 - low1) ^ 2)
+  local low, high = interval_query.of_difference(k1 / n1, low1, high1, k2 / n2, low2, high2)
   return math.max(-1, low), math.min(1, high)
 end
 

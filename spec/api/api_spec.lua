@@ -95,25 +95,25 @@ describe("the API", function()
     end
     assert.equal(whole.weight, sum)
     local costs = microscope.costs(whole, keys)
-    local work = microscope.find(cap, keys, "work")[1]
+    local work = microscope.match(cap, keys, "work").keys[1]
     assert.equal(50e6, costs.total[work])
     assert.equal(30e6, costs.self[work])
-    assert.same({}, microscope.find(cap, keys, "wor"))
-    assert.equal(2, #microscope.find(cap, keys, "/^[lr]ea/"))
+    assert.is_nil(microscope.match(cap, keys, "wor"))
+    assert.equal(2, microscope.match(cap, keys, "/^[lr]ea/").count)
     assert.equal("work (app)", microscope.label(cap, keys, work))
   end)
 
   it("tells a function's callers and callees, which add up, also through recursion", function()
     local keys = microscope.keys(cap)
     local tree = microscope.tree(cap, keys)
-    local around = microscope.neighbours(tree, keys, microscope.find(cap, keys, "work")[1])
+    local around = microscope.neighbours(tree, keys, microscope.match(cap, keys, "work").keys[1])
     assert.same({ 50e6, 30e6 }, { around.total, around.self })
     assert.equal(1, #around.callers)
     assert.equal("main", microscope.describe(cap, keys, around.callers[1].key).name)
     assert.equal(50, around.callers[1].samples)
     assert.equal(1, #around.callees)
     assert.equal("leaf", microscope.describe(cap, keys, around.callees[1].key).name)
-    local top = microscope.neighbours(tree, keys, microscope.find(cap, keys, "main")[1])
+    local top = microscope.neighbours(tree, keys, microscope.match(cap, keys, "main").keys[1])
     assert.is_nil(top.callers[1].key)
     assert.equal(60, top.callers[1].samples)
   end)
@@ -186,7 +186,7 @@ describe("the API", function()
       microscope.zeros("double", 100)))
     assert.same({}, helper.interpreted(microscope.lanes, big, { buckets = 50, select = all }))
     assert.same({}, helper.interpreted(neighbours._split, tree.parent, tree.key, tree.self,
-      tree.self_count, tree.total, tree.total_count, tree.count, 3,
+      tree.self_count, tree.total, tree.total_count, tree.count, microscope.zeros("uint8_t", 9999),
       microscope.zeros("uint8_t", tree.count), keys.count,
       microscope.zeros("double", keys.count + 1), microscope.zeros("double", keys.count + 1),
       microscope.zeros("double", keys.count + 1), microscope.zeros("double", keys.count + 1)))

@@ -61,9 +61,7 @@ describe("a folder of captures", function()
     local tree = microscope.tree(cap, keys)
     local costs = microscope.costs(tree, keys)
     local function total(name)
-      local found = microscope.find(cap, keys, name)
-      assert.equal(1, #found, name)
-      return costs.total_count[found[1]]
+      return costs.total_count[microscope.match(cap, keys, name, { one = true }).keys[1]]
     end
     assert.same({ 9, 6, 6, 3 }, { total("main"), total("work"), total("leaf"), total("cut") })
     assert.equal(1, total("only2"))

@@ -7,7 +7,7 @@ local M = {}
 local NONE = 0xffffffff
 
 -- Functions, locations and stacks by what they are called, each once.
-local function namer(w, module, source)
+local function namer(w, module, source, separator)
   local self = { functions = {}, stacks = {} }
   local file = w:row("files", { path = w:string(source) })
   local function location_of(name)
@@ -33,7 +33,7 @@ local function namer(w, module, source)
     local key = "[" .. ending .. "]"
     local at = self.stacks[key] or w:row("stacks", { ["end"] = ending })
     self.stacks[key] = at
-    for name in (path .. ">"):gmatch("%s*(.-)%s*>") do
+    for name in (path .. separator):gmatch("%s*(.-)%s*[" .. separator .. "]") do
       key = key .. ">" .. name
       if not self.stacks[key] then
         local location = location_of(name)
@@ -69,7 +69,7 @@ local function fill(w, t)
       name = w:string(thread.name or "app"), start_ns = thread.start_ns or 0,
       end_ns = thread.end_ns })
   end
-  local names = namer(w, module, t.file or "/src/app.c")
+  local names = namer(w, module, t.file or "/src/app.c", t.separator or ">")
   for i, sample in ipairs(t.samples or {}) do
     local stack = names.stack(sample[1])
     for k = 1, sample.n or 1 do
@@ -90,7 +90,8 @@ end
 --- Write a capture: { meta =, processes =, threads =, samples = { { "main > work", n = 3, at = ns,
 -- every = ns, thread = 0, cpu = 0 }, ... }, file = its source, duration_ns =, monotonic_ns =,
 -- realtime_ns =, boot =, rows = { { table, { column = value } }, ... } }; a text in `rows` stands
--- in braces.  All is of the module "app"; "[3] > work" is a stack that ends with reason 3.
+-- in braces.  separator stands for ">" where names have that.  All is of the module "app";
+-- "[3] > work" is a stack that ends with reason 3.
 function M.capture(path, t)
   assert(writer.with(path, function(w) fill(w, t) end))
   return path

@@ -15,7 +15,7 @@ local OUTSIDE, CALL, BELOW = 0, 1, 2
 
 -- callers[k] and callees[k] get what passes between key k and the function; slot `past` is the
 -- callers' for roots.  Gives the function's own time and count.
-local function split(parent, key, self, self_count, total, total_count, count, wanted, place, past,
+local function split(parent, key, self, self_count, total, total_count, count, mask, place, past,
     callers, callers_count, callees, callees_count)
   local own, own_count = 0, 0
   for node = ROOTS, count - 1 do
@@ -23,7 +23,7 @@ local function split(parent, key, self, self_count, total, total_count, count, w
     local above = up < ROOTS and OUTSIDE or place[up]
     if above == BELOW then
       place[node] = BELOW
-    elseif k == wanted then
+    elseif mask[k] ~= 0 then
       place[node] = CALL
       own = own + self[node]
       own_count = own_count + self_count[node]
@@ -55,12 +55,16 @@ local function entries(weight, samples, count)
   return out
 end
 
---- Callers and callees of a key; see M.neighbours of microscope.
-function M.of(tree, keys, key)
-  local size = keys.count + 1
+--- Callers and callees of a key, or of those of a mask; see M.neighbours of microscope.
+function M.of(tree, keys, which)
+  local size, mask = keys.count + 1, which
+  if type(which) == "number" then
+    mask = u8(size)
+    mask[which] = 1
+  end
   local callers, callers_count, callees, callees_count = f64(size), f64(size), f64(size), f64(size)
   local own, own_count = split(tree.parent, tree.key, tree.self, tree.self_count, tree.total,
-    tree.total_count, tree.count, key, u8(tree.count), keys.count, callers, callers_count, callees,
+    tree.total_count, tree.count, mask, u8(tree.count), keys.count, callers, callers_count, callees,
     callees_count)
   local out = { self = own, self_samples = own_count, total = own, total_samples = own_count,
     callers = entries(callers, callers_count, keys.count),

@@ -36,6 +36,16 @@ local function add_weight(weight, rows, taken)
   return total
 end
 
+local function both(keep, rows, taken)
+  local count = 0
+  for i = 0, rows - 1 do
+    local one = keep[i] ~= 0 and taken[i] or 0
+    taken[i] = one
+    count = count + one
+  end
+  return count
+end
+
 -- A set of ids: given as one, as a list, or nil for all of `count`.
 local function set_of(ids, count, what)
   local set = u8(count + 1)
@@ -79,6 +89,16 @@ local function time_of(value, default)
   return u64(math.max(0, value))
 end
 
+-- Leave only what an expression chooses.
+local function keep_where(cap, expression, rows, taken)
+  local where = require("microscope.query.where")
+  local ast, err = where.parse(expression)
+  local bound
+  if ast then bound, err = where.bind(cap, ast) end
+  if not bound then error("selection: " .. where.explain(expression, err), 4) end
+  return both(bound.filter(0, rows), rows, taken)
+end
+
 --- The samples that options describe; see M.selection of microscope.
 function M.of(cap, options)
   local rows = cap:rows("samples")
@@ -92,6 +112,7 @@ function M.of(cap, options)
       cap:array("samples", "cpu"), cap:array("samples", "source"), rows,
       time_of(options.from_ns, u64(0)), time_of(options.to_ns, LATEST),
       source and source.id or NO_SOURCE, threads, cpus, taken)
+    if options.where then count = keep_where(cap, options.where, rows, taken) end
     weight = add_weight(cap:array("samples", "weight"), rows, taken)
   end
   return {
@@ -103,5 +124,5 @@ function M.of(cap, options)
   }
 end
 
-M._mark, M._add_weight = mark, add_weight
+M._mark, M._add_weight, M._both = mark, add_weight, both
 return M

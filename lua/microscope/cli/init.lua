@@ -239,6 +239,21 @@ local function run(argv)
   return module_of(args.command).run(args) or 0
 end
 
+-- What ended a command, in one line on stderr.
+local function say(name, message)
+  -- Messages hold words and paths as they were given: one line, nothing a terminal acts on.
+  io.stderr:write("microscope", name and " " .. name or "", ": ",
+    require("microscope.report.text").escape(message), "\n")
+end
+
+--- Say on stderr why a part of a command failed, as M.fail and M.misuse threw it, when the others
+-- go on.  Gives the status.
+function M.say_stop(name, err)
+  if getmetatable(err) ~= Stop or err.text then error(err, 0) end
+  say(name, err.message)
+  return err.status
+end
+
 --- Run a command line: argv[0] is the program, argv[1..] its words.  Gives the exit status.
 function M.main(argv)
   local traceback
@@ -252,10 +267,7 @@ function M.main(argv)
   if stop.text then
     io.stdout:write(stop.text, "\n")
   else
-    local where = M.is_own(argv[1]) and " " .. argv[1] or ""
-    -- Messages hold words and paths as they were given: one line, nothing a terminal acts on.
-    local message = require("microscope.report.text").escape(stop.message)
-    io.stderr:write("microscope", where, ": ", message, "\n")
+    say(M.is_own(argv[1]) and argv[1], stop.message)
   end
   return stop.status
 end

@@ -104,31 +104,18 @@ local function list(format, out)
     rows = rows }, format, text.columns(), out)
 end
 
--- Where output goes: out(...), done() when all is written, and undo() when that fails.  A file
--- appears under its name when it is whole; what is no file (a pipe) is written as it comes.
-local function output(path)
-  local files = require("microscope.report.file")
-  local file, err = files.open(path)
-  if not file then cli.fail("cannot write: %s", err) end
-  local function out(...)
-    local ok, why = file:write(...)
-    if not ok then cli.fail("cannot write the result: %s", why) end
-  end
-  return out, function()
-    local ok, why = file:finish()
-    if not ok then cli.fail("cannot write the result: %s", why) end
-  end, function() file:discard() end
+local function write(...)
+  local ok, why = io.stdout:write(...)
+  if not ok then cli.fail("cannot write the result: %s", why) end
 end
 
--- Run fn(out) with the output that path names.
+-- Run fn(out) with what path names as its output: a file appears under its name when it is whole.
 local function with_output(path, fn)
-  local out, done, undo = output(path)
-  local ok, err = pcall(fn, out)
-  if not ok then
-    undo()
-    error(err, 0)
-  end
-  done()
+  if not path then return fn(write) end
+  local ok, err = require("microscope.output").with(path, nil, function(file)
+    fn(function(...) file:write(...) end)
+  end)
+  if not ok then cli.fail("%s", tostring(err)) end
 end
 
 -- Open, run fn(caps) and close, also when it raises.

@@ -19,11 +19,16 @@ local M = {
     { "microscope report new.usprof --base old.usprof", "what is slower, and what is noise" },
     { "microscope report --annotate 'hash*'", "source and code with the cost of each line" },
     { "microscope report --samples --limit 3", "samples with their stacks" },
+    { "microscope report --flame flame.html", "a flame graph for the browser" },
     { "microscope report --format json | jq .summary", "for programs" },
   },
 }
 
 M.options = options_of.add
+M.takes_rest = true
+
+--- `report --plugin NAME --help`: the plugin's help; nil for the command's own.
+function M.help(words) return require("microscope.cli.report_plugins").help(words) end
 
 local function write(...)
   local ok, err = io.stdout:write(...)
@@ -263,6 +268,14 @@ local function report_diff(cap, path, args)
   base_cap:close()
 end
 
+-- In other forms: of the whole profile, or of what a focus leaves.
+local function report_otherwise(cap, path, profile, args)
+  if args.focus and not narrow(cap, profile, args) then symbol_of(cap, path, profile, args) end
+  local forms = require("microscope.cli.report_plugins")
+  if args.flame then forms.flame(cap, profile, args) end
+  return args.flame and 0 or forms.run(cap, profile, args, write)
+end
+
 local function report_samples(cap, path, args)
   local summary = require("microscope.query.summary")
   local profile_query, list_query = require("microscope.query.profile"),
@@ -288,6 +301,10 @@ function M.run(args)
     local profile = profile_of(cap, path, args)
     if args.annotate then
       require("microscope.cli.annotate").run(cap, profile, args, text.columns(), write)
+    elseif args.flame or #args.plugin > 0 then
+      local status = report_otherwise(cap, path, profile, args)
+      cap:close()
+      return status
     elseif args.by then
       report_groups(cap, path, profile, args)
     elseif args.tree then

@@ -64,6 +64,10 @@ local function add_views(parser)
     :description("Compare with another capture: what is slower, what is faster, what is noise.")
   parser:flag("--share"):description("With --base: compare shares, not times.")
   parser:flag("--samples"):description("List samples with their stacks.")
+  parser:option("--flame"):argname("FILE.html")
+    :description("Write the call tree as a flame graph, a page for the browser.")
+  parser:option("--plugin"):argname("NAME|PATH"):count("*")
+    :description("A report of yours instead; what follows -- is for it.")
 end
 
 local function add_chooses(parser)
@@ -116,6 +120,17 @@ end
 local REFUSED = {
   { "invert", "base", "differences are of calls, not of callers" },
   { "fold_inlines", "lines", "an inlined function's lines are its own" },
+  { "flame", "by", "a flame graph is of a call tree" },
+  { "flame", "base", "a flame graph is of one capture" },
+  { "flame", "samples", "a flame graph is of a call tree" },
+  { "flame", "invert", "a flame graph is of calls" },
+  { "flame", "plugin", "each is a report of its own" },
+  { "flame", "annotate", "each is a report of its own" },
+  { "plugin", "annotate", "each is a report of its own" },
+  { "plugin", "by", "each is a report of its own" },
+  { "plugin", "base", "each is a report of its own" },
+  { "plugin", "samples", "each is a report of its own" },
+  { "plugin", "tree", "each is a report of its own" },
   { "focus", "by", "each is a report of its own" },
   { "focus", "samples", "each is a report of its own" },
   { "by", "tree", "each is a report of its own" },
@@ -145,6 +160,7 @@ local function word_of(name) return "--" .. name:gsub("_", "-") end
 
 local function given(args, name)
   if name == "transforms" then return args.transforms and "--" .. args.transforms[1].kind end
+  if name == "plugin" then return #(args.plugin or {}) > 0 and "--plugin" end
   return args[name] and word_of(name)
 end
 
@@ -157,6 +173,9 @@ function M.check(args)
   for _, pair in ipairs(REFUSED) do
     local a, b = given(args, pair[1]), given(args, pair[2])
     if a and b then cli.misuse("%s does not go with %s: %s", a, b, pair[3]) end
+  end
+  if args.rest and not given(args, "plugin") then
+    cli.misuse("what follows -- is for --plugin, which is not given")
   end
   if args.invert and not args.tree then cli.misuse("--invert needs --tree") end
   if args.share and not args.base then cli.misuse("--share needs --base") end
