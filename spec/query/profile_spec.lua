@@ -318,13 +318,20 @@ describe("row loops stay compiled:", function()
   it("those of costs", function()
     local count = merge()
     local self, total = ffi.new("double[?]", count, 1), ffi.new("double[?]", count, 1)
-    local first, next_one = tree.children { parent = parents, count = count }
+    local events, events_count = tree.events { parent = parents, count = count }
     local map, mark = ffi.new("uint32_t[?]", 300), ffi.new("uint8_t[?]", count)
     for key = 0, 299 do map[key] = key end
     local out, on_path = ffi.new("double[?]", 300), ffi.new("uint32_t[?]", 300)
     assert.same({}, helper.interpreted(costs._add_self, node_keys, map, self, count, out))
-    assert.same({}, helper.interpreted(costs._mark_outermost, 1, first, next_one, parents,
+    assert.same({}, helper.interpreted(costs._mark_outermost, events, events_count,
       node_keys, map, on_path, mark))
+    local size, at = ffi.new("uint32_t[?]", count), ffi.new("uint32_t[?]", count)
+    assert.same({}, helper.interpreted(tree._count_below, parents, count, size))
+    ffi.fill(size, count * 4)
+    tree._count_below(parents, count, size)
+    -- Each run goes on where the one before ended.
+    assert.same({}, helper.interpreted(tree._place_events, parents, count, size, at,
+      ffi.new("uint32_t[?]", count * 8)))
     assert.same({}, helper.interpreted(costs._add_totals, node_keys, map, total, mark, count,
       out))
   end)

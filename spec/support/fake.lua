@@ -126,7 +126,7 @@ function M.stacks(list)
   local ids = {}
   for i = 1, #fns do ids[i] = i - 1 end
   return M.capture {
-    functions = { name = fns, module = all(0, #fns) },
+    functions = { name = fns, module = all(0, #fns), file = all(NONE, #fns), line = all(0, #fns) },
     modules = { name = { "app" }, problem = { "" } },
     locations = { kind = all(0, #fns), evidence = all(0, #fns), module = all(0, #fns),
       offset = ids },

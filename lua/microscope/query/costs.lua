@@ -6,14 +6,16 @@
 -- A class is what keys are put together by: a map is FFI u32[keys.count + keys.ENDS], the class
 -- of each key.  Without one each key is a class of its own.
 
+local bit = require("bit")
 local ffi = require("ffi")
 
 local keys_query = require("microscope.query.keys")
 local tree_query = require("microscope.query.tree")
 
+local band, rshift = bit.band, bit.rshift
+
 local M = {}
 
-local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
 
 local u32, f64, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]"), ffi.typeof("uint8_t[?]")
@@ -25,28 +27,19 @@ local function add_self(key, map, self, count, out)
   end
 end
 
--- Walk all that is under a root, counting how often each class is on the path: a class's
--- outermost nodes get a 1.  One flat loop: a step enters a node or leaves one.
-local function mark_outermost(root, first, next_one, parent, key, map, on_path, mark)
-  local node, entering = first[root], true
-  if node == NONE then return end
-  while node ~= root do
+-- Walk through all nodes, counting how often each class is on the path: a class's outermost
+-- nodes get a 1.
+local function mark_outermost(events, count, key, map, on_path, mark)
+  for i = 0, count - 1 do
+    local event = events[i]
+    local node = rshift(event, 1)
     local class = map[key[node]]
-    if entering then
-      local depth = on_path[class]
+    local depth = on_path[class]
+    if band(event, 1) == 0 then
       if depth == 0 then mark[node] = 1 end
       on_path[class] = depth + 1
-      local child = first[node]
-      if child ~= NONE then node = child else entering = false end
     else
-      on_path[class] = on_path[class] - 1
-      local sibling = next_one[node]
-      if sibling ~= NONE then
-        node = sibling
-        entering = true
-      else
-        node = parent[node]
-      end
+      on_path[class] = depth - 1
     end
   end
 end
@@ -70,11 +63,9 @@ end
 
 --- FFI u8[tree.count]: 1 for the nodes that have none of their class above them.
 function M.outermost(tree, map, classes)
-  local first, next_one = tree_query.children(tree)
   local on_path, mark = u32(classes + 1), u8(tree.count)
-  for root = 0, ROOTS - 1 do
-    mark_outermost(root, first, next_one, tree.parent, tree.key, map, on_path, mark)
-  end
+  local events, count = tree_query.events(tree)
+  mark_outermost(events, count, tree.key, map, on_path, mark)
   return mark
 end
 

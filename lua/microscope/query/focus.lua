@@ -5,6 +5,7 @@
 -- however often the call stands in its stack, so without recursion the callers' weights are the
 -- function's total, and its self and the callees' together are too.
 
+local bit = require("bit")
 local ffi = require("ffi")
 
 local costs_query = require("microscope.query.costs")
@@ -12,43 +13,32 @@ local keys_query = require("microscope.query.keys")
 local remap = require("microscope.query.remap")
 local tree_query = require("microscope.query.tree")
 
+local band, rshift = bit.band, bit.rshift
+
 local M = {}
 
-local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
 
 local u32, f64, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]"), ffi.typeof("uint8_t[?]")
 
--- Walk all that is under a root, counting the calls on the path: those of the function by each
--- caller, and those of each callee by it.  Only a call's outermost node adds its total.
-local function add_calls(root, ends, first, next_one, parent, key, mask, total, from, to, callers,
-    callees)
-  local node, entering = first[root], true
-  if node == NONE then return end
-  while node ~= root do
-    local k, up = key[node], parent[node]
-    local caller
-    if up < ROOTS then caller = ends + up else caller = key[up] end
-    local step = entering and 1 or -1
+-- Walk through all nodes, counting the calls on the path: those of the function by each caller,
+-- and those of each callee by it.  Only a call's outermost node adds its total.  Roots have keys
+-- here, those of ends.
+local function add_calls(events, count, parent, key, mask, total, from, to, callers, callees)
+  for i = 0, count - 1 do
+    local event = events[i]
+    local node = rshift(event, 1)
+    local k, caller = key[node], key[parent[node]]
+    local step = 1 - 2 * band(event, 1)
     if mask[k] ~= 0 then
-      if entering and from[caller] == 0 then callers[caller] = callers[caller] + total[node] end
-      from[caller] = from[caller] + step
+      local calls = from[caller]
+      if calls == 0 then callers[caller] = callers[caller] + total[node] end
+      from[caller] = calls + step
     end
     if mask[caller] ~= 0 then
-      if entering and to[k] == 0 then callees[k] = callees[k] + total[node] end
-      to[k] = to[k] + step
-    end
-    if entering then
-      local child = first[node]
-      if child ~= NONE then node = child else entering = false end
-    else
-      local sibling = next_one[node]
-      if sibling ~= NONE then
-        node = sibling
-        entering = true
-      else
-        node = up
-      end
+      local calls = to[k]
+      if calls == 0 then callees[k] = callees[k] + total[node] end
+      to[k] = calls + step
     end
   end
 end
@@ -79,12 +69,12 @@ end
 function M.of(tree, keys, mask)
   local count = keys.count + keys_query.ENDS
   local costs = costs_query.flat(tree, keys, own_map(keys, mask), 2)
-  local first, next_one = tree_query.children(tree)
   local from, to, callers, callees = u32(count), u32(count), f64(count), f64(count)
-  for root = 0, ROOTS - 1 do
-    add_calls(root, keys.count, first, next_one, tree.parent, tree.key, mask, tree.total, from, to,
-      callers, callees)
-  end
+  local key = u32(tree.count)
+  ffi.copy(key, tree.key, tree.count * 4)
+  for root = 0, ROOTS - 1 do key[root] = keys.count + root end
+  local events, events_count = tree_query.events(tree)
+  add_calls(events, events_count, tree.parent, key, mask, tree.total, from, to, callers, callees)
   return {
     self = costs.self[1],
     total = costs.total[1],

@@ -140,5 +140,5 @@ function M.walk(list, stack, visit)
   return list.ending[stack]
 end
 
-M._first_disorder, M._merge_runs, M._sort_runs = first_disorder, merge_runs, sort_runs
+M._first_disorder, M._merge_runs, M._order_of = first_disorder, merge_runs, order_of
 return M

@@ -10,6 +10,7 @@
 -- the source's unit.  A transform's functions are a mask: FFI u8[keys.count + keys.ENDS], 1 for
 -- the keys that are meant (symbols.lua makes one of a name).
 
+local bit = require("bit")
 local ffi = require("ffi")
 
 local costs_query = require("microscope.query.costs")
@@ -21,29 +22,29 @@ local M = {}
 
 local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
-local band = require("bit").band
+local band, rshift = bit.band, bit.rshift
 local hash = remap.hash
 
 local u32, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("uint8_t[?]")
 
--- Walk all that is under a root.  path[d] is the new tree's node at depth d above the node that
--- is entered, and at[g] a depth at which function g was put last: it is on the path when that is
--- not past the caller's depth and still g's.  A node puts one node on the path and one function,
--- and takes both back when it is left, so each step costs the same however deep the stack is.
-local function cut(root, first, next_one, parent, key, group, mask, s, room_parent, room_key, slots,
+-- Walk through all nodes.  path[d] is the new tree's node at depth d above the node that is
+-- entered, and at[g] a depth at which function g was put last: it is on the path when that is not
+-- past the caller's depth and still g's.  A node puts one node on the path and one function, and
+-- takes both back when it is left, so each step costs the same however deep the stack is.
+local function cut(events, count, parent, key, group, mask, s, room_parent, room_key, slots,
     slot_mask, made)
   local map, depth, path, at, cuts = s.map, s.depth, s.path, s.at, s.cuts
   local saved_node, saved_at = s.saved_node, s.saved_at
-  local node, entering, missed = first[root], true, 0
-  path[0] = root
-  depth[root] = 0
-  if node == NONE then return made end
-  while node ~= root do
+  local i, missed = 0, 0
+  while i < count do
+    local event = events[i]
+    local node = rshift(event, 1)
     local k = key[node]
     local g = group[k]
-    if entering then
-      local d = depth[map[parent[node]]]
-      local to, again = at[g], 0
+    if band(event, 1) == 0 then
+      local caller = map[parent[node]]
+      local d, to, again = depth[caller], at[g], 0
+      path[d] = caller
       if to ~= 0 and to <= d and mask[k] ~= 0 and group[room_key[path[to]]] == g then
         again = 1
       else
@@ -61,26 +62,19 @@ local function cut(root, first, next_one, parent, key, group, mask, s, room_pare
         depth[found] = to
       end
       if room_parent[found] == up and room_key[found] == k then
-        missed = 0
         map[node] = found
         cuts[node] = again
         saved_node[node], saved_at[node] = path[to], at[g]
         path[to], at[g] = found, to
-        local child = first[node]
-        if child ~= NONE then node = child else entering = false end
+        missed = 0
+        i = i + 1
       else
         missed = missed + 1
       end
     else
       local to = depth[map[node]]
       path[to], at[g] = saved_node[node], saved_at[node]
-      local sibling = next_one[node]
-      if sibling ~= NONE then
-        node = sibling
-        entering = true
-      else
-        node = parent[node]
-      end
+      i = i + 1
     end
   end
   return made
@@ -118,17 +112,15 @@ function M.collapse(tree, keys, mask, stacks)
     ffi.fill(mask, keys.count + keys_query.ENDS, 1)
   end
   local count = tree.count
-  local first, next_one = tree_query.children(tree)
+  local events, events_count = tree_query.events(tree)
   local depth = u32(count)
   local most = deepest(tree.parent, count, depth)
   local room = remap.room(count)
   local s = { map = u32(count), depth = depth, path = u32(most + 2), at = u32(keys.groups + 1),
     cuts = u8(count), saved_node = u32(count), saved_at = u32(count) }
-  for root = 0, ROOTS - 1 do
-    s.map[root] = root
-    room.made = cut(root, first, next_one, tree.parent, tree.key, keys.group, mask, s, room.parent,
-      room.key, room.slots, room.mask, room.made)
-  end
+  for root = 0, ROOTS - 1 do s.map[root] = root end
+  room.made = cut(events, events_count, tree.parent, tree.key, keys.group, mask, s, room.parent,
+    room.key, room.slots, room.mask, room.made)
   return remap.tree(room, tree, s.map, stacks), weigh_cuts(tree.parent, s.cuts, tree.total, count)
 end
 

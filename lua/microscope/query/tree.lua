@@ -197,7 +197,47 @@ function M.children(tree)
   return first, next_one
 end
 
+-- How many nodes each has below it, itself among them; roots none of their own.
+local function count_below(parent, count, size)
+  for node = count - 1, M.ROOTS, -1 do
+    local own = size[node] + 1
+    size[node] = own
+    size[parent[node]] = size[parent[node]] + own
+  end
+end
+
+-- Where a walk that goes to children in ascending order enters and leaves each node: at[node] is
+-- the next free place among the node's own.
+local function place_events(parent, count, size, at, events)
+  for node = M.ROOTS, count - 1 do
+    local up = parent[node]
+    local enter, own = at[up], size[node] * 2
+    at[up] = enter + own
+    at[node] = enter + 1
+    events[enter] = node * 2
+    events[enter + own - 1] = node * 2 + 1
+  end
+end
+
+--- A walk through all nodes but the roots, callers first, as a list: FFI u32 of events and how
+-- many there are.  node * 2 is the entering of a node, node * 2 + 1 its leaving.  Loops over it are
+-- flat: what a walk does next comes from memory, so LuaJIT compiles them, where a loop that keeps
+-- "entering" or "leaving" in a variable has a type for each and is left to the interpreter.
+function M.events(tree)
+  local count = tree.count
+  local size, at = u32(count), u32(count)
+  count_below(tree.parent, count, size)
+  local events, place = u32(2 * count), 0
+  for root = 0, M.ROOTS - 1 do
+    at[root] = place
+    place = place + 2 * size[root]
+  end
+  place_events(tree.parent, count, size, at, events)
+  return events, place
+end
+
 M.NONE = NONE
+M._count_below, M._place_events = count_below, place_events
 --- Add what each node has to its parent, from the leaves up: add_up(parent, count, total).
 M.add_up = add_up
 M._merge, M._add_weights, M._add_up, M._link = merge, add_weights, add_up, link

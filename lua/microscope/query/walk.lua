@@ -49,8 +49,16 @@ local function tops(first, next_one, options)
   return sorted(out, options.before), hidden
 end
 
+--- What a node weighs with all that is shown below it: `total` (the tree's, or another array of
+-- it), and for the root of whole stacks, under which nothing is shown, `self`.
+function M.total(node, total, self)
+  return node < ROOTS and ends_query.is_whole(node) and self[node] or total[node]
+end
+
 local function defaults(tree, options)
-  local weight = options.weight or function(node) return tree.total[node] end
+  local weight = options.weight or function(node)
+    return M.total(node, tree.total, tree.self)
+  end
   return {
     least = options.least or 0,
     weight = weight,

@@ -167,7 +167,7 @@ local function field(name, pattern_of) return Cg(pattern_of * Cc(name), "field")
 local scoped = Cg(C(P("innermost") + "outermost"), "scope") * -letter * space
   * (field("function", keyword("function")) + field("module", keyword("module"))
     + Cg(Cc("function"), "field"))
-local label = P("label.") * Cg(quoted('"') + C((letter + S("-:/.")) ^ 1), "label")
+local label = P("label.") * Cg(quoted('"') + quoted("'") + C((letter + S("-:/.")) ^ 1), "label")
   * Cg(Cc("label"), "field") * space
 local fields = scoped + label
 for _, name in ipairs { "thread", "process", "cpu", "time", "function", "module" } do

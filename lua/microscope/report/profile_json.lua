@@ -194,8 +194,9 @@ function M.write_tree(cap, profile, tree, options, out)
   M.write_nodes(tree, { least = tree.weight * (options.min_percent or 0) / 100,
     before = options.before, tree_limit = options.tree_limit }, function(node)
     local out_fields = M.name_fields(walk.describe(cap, profile.keys, tree, node))
-    for _, field in ipairs { "self_ns", tree.self[node], "total_ns", tree.total[node], "samples",
-      or_null(profile_query.samples(profile, tree.total[node])) } do
+    local total = walk.total(node, tree.total, tree.self)
+    for _, field in ipairs { "self_ns", tree.self[node], "total_ns", total, "samples",
+      or_null(profile_query.samples(profile, total)) } do
       out_fields[#out_fields + 1] = field
     end
     return out_fields

@@ -126,9 +126,10 @@ function M.tree(cap, profile, options, out, tree, title)
     before = options.before }, function(node, depth)
     if lines == options.tree_limit then return true end
     lines = lines + 1
-    local figures = text.right(share(tree.total[node]), 8) .. text.right(share(tree.self[node]), 8)
-      .. (wide and text.right(numbers.amount(profile.source, tree.total[node]), 10) or "")
-      .. (bars and "  " .. text.left(numbers.bar(tree.total[node] / all), 10) or "") .. "  "
+    local total = walk.total(node, tree.total, tree.self)
+    local figures = text.right(share(total), 8) .. text.right(share(tree.self[node]), 8)
+      .. (wide and text.right(numbers.amount(profile.source, total), 10) or "")
+      .. (bars and "  " .. text.left(numbers.bar(total / all), 10) or "") .. "  "
     local indent = M.indent(depth, columns)
     local room = columns and columns - text.width(figures) - #indent
     out(figures, indent, numbers.label(walk.describe(cap, profile.keys, tree, node), room), "\n")

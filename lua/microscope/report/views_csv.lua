@@ -82,9 +82,9 @@ function M.tree(cap, profile, tree, options, out)
   csv.row(concat({ "node", "parent", "depth" }, NAME, { "unit", "self", "total", "samples" }), out)
   write_nodes(tree, { least = tree.weight * (options.min_percent or 0) / 100,
     before = options.before, tree_limit = options.tree_limit }, function(node)
+    local total = walk.total(node, tree.total, tree.self)
     return concat(name_cells(walk.describe(cap, profile.keys, tree, node)),
-      cells(unit_of(profile), tree.self[node], tree.total[node],
-        profile_query.samples(profile, tree.total[node])))
+      cells(unit_of(profile), tree.self[node], total, profile_query.samples(profile, total)))
   end, out)
 end
 

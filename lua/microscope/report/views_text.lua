@@ -201,14 +201,18 @@ end
 
 --- The differences of a node of a diff's tree, as a row of diff.lua.
 function M.node_difference(d, node)
-  return diff_query.difference(d.diff.by, d.tree.base_total[node], d.tree.total[node],
-    d.diff.base, d.diff.other)
+  local tree = d.tree
+  return diff_query.difference(d.diff.by, walk.total(node, tree.base_total, tree.base_self),
+    walk.total(node, tree.total, tree.self), d.diff.base, d.diff.other)
 end
 
 --- How a diff's tree is walked: by the greater of both weights, the largest difference first.
 function M.diff_walk(d, options)
   local tree = d.tree
-  local function weight(node) return math.max(tree.total[node], tree.base_total[node]) end
+  local function weight(node)
+    return math.max(walk.total(node, tree.total, tree.self),
+      walk.total(node, tree.base_total, tree.base_self))
+  end
   local function size(node)
     return math.abs(M.node_difference(d, node).difference)
   end
