@@ -8,18 +8,20 @@ local RECORD = [[
   cp %s/fixtures/bench/words.cc .
   g++ -g -O2 -Wl,--build-id -o words words.cc
   g++ -g -O1 -Wl,--build-id -o other words.cc
-  %s/bin/microscope record -q -F 4999 -o now.usprof ./words 40
+  %s/bin/microscope record -q -F 4999 -o now.usprof ./words 20
   mkdir served
   mv words served/
 ]]
 
 -- What scripts use.  `serve DATABASE FOLDER` starts a debuginfod that has read the folder; `behave
--- MODE FILE` a server of spec/symbolize/server.py.  Both set $url and $server.
+-- MODE FILE` a server of spec/symbolize/server.py.  Both set $url and $server, which ends with the
+-- script: what a time limit ends is a process group.
 local SHELL = [[
 trap 'test -z "$server" || kill -9 $server 2>/dev/null' EXIT
 until_there() { for _ in $(seq 600); do [ -e "$1" ] && return 0; sleep 0.1; done; return 1; }
 free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(
+    s.getsockname()[1])'
 }
 answers() {
   python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$1" \
@@ -28,13 +30,13 @@ answers() {
 serve() {
   id=$(readelf -n "$base/served/words" | sed -n 's/.*Build ID: //p')
   port=$(free_port)
-  timeout -s KILL 100 debuginfod -d :memory: -p $port -t 0 -F "$1" >server.log 2>&1 & server=$!
+  debuginfod -d :memory: -p $port -t 0 -F "$1" >server.log 2>&1 & server=$!
   url=http://127.0.0.1:$port
   for _ in $(seq 300); do answers $url/buildid/$id/debuginfo && return 0; sleep 0.1; done
   cat server.log; return 1
 }
 behave() {
-  timeout -s KILL 100 python3 "$root/spec/symbolize/server.py" "$1" "$2" . & server=$!
+  python3 "$root/spec/symbolize/server.py" "$1" "$2" . & server=$!
   until_there port && url=http://127.0.0.1:$(cat port)
 }
 symbolize() { timeout -s KILL 60 "$microscope" symbolize "$@"; }
@@ -131,7 +133,7 @@ describe("microscope symbolize --debuginfod", function()
     if not has_server() then return end
     named([[mkdir none && cp $base/served/words none && serve none && kill -9 $server
       mkdir empty; port=$(free_port)
-      timeout -s KILL 100 debuginfod -d :memory: -p $port -t 0 -F empty >server.log 2>&1 & server=$!
+      debuginfod -d :memory: -p $port -t 0 -F empty >server.log 2>&1 & server=$!
       url=http://127.0.0.1:$port
       for _ in $(seq 300); do answers $url/metrics && break; sleep 0.1; done
       DEBUGINFOD_URLS=$url symbolize --debuginfod a.usprof]])
