@@ -24,6 +24,9 @@ local M = {}
 local SHIPPED = {
   "usprof",
   "pprof",
+  "firefox",
+  "speedscope",
+  "chrome",
   "folded",
 }
 

@@ -51,21 +51,33 @@ local function stack_path(cap, keys, node, names)
   return table.concat(frames, ";")
 end
 
---- The weights of a capture's samples: by source's name, then by stack's path.
-function M.weights(path)
+-- Weights of the samples that `wanted` takes: by source's name, then by stack's path.
+local function weigh(path, wanted)
   return assert(capture.with(path, function(cap)
-    local keys, names, out = keys_query.build(cap, false), {}, {}
+    local keys, names, paths, out = keys_query.build(cap, false), {}, {}, {}
     local stack, weight, source = cap:array("samples", "stack"), cap:array("samples", "weight"),
       cap:array("samples", "source")
     for i = 0, cap:rows("samples") - 1 do
-      local name = cap:string(cap:array("sources", "name")[source[i]])
-      local of = out[name] or {}
-      out[name] = of
-      local key = stack_path(cap, keys, stack[i], names)
-      of[key] = (of[key] or 0) + tonumber(weight[i])
+      if wanted(cap, i) then
+        local name = cap:string(cap:array("sources", "name")[source[i]])
+        local of = out[name] or {}
+        out[name] = of
+        local key = paths[stack[i]] or stack_path(cap, keys, stack[i], names)
+        paths[stack[i]] = key
+        of[key] = (of[key] or 0) + tonumber(weight[i])
+      end
     end
     return out
   end))
+end
+
+--- The weights of a capture's samples: by source's name, then by stack's path.
+function M.weights(path) return weigh(path, function() return true end) end
+
+--- Those of one thread's samples of CPU time, by stack's path.
+function M.weights_of_thread(path, thread)
+  return weigh(path, function(cap, i) return cap:array("samples", "thread")[i] == thread end)
+    ["cpu-clock"]
 end
 
 --- The sum of a source's weights, and how many distinct stacks they are of.
@@ -73,6 +85,23 @@ function M.total(weights)
   local sum, count = 0, 0
   for _, weight in pairs(weights) do sum, count = sum + weight, count + 1 end
   return sum, count
+end
+
+--- The folder of an npm package of a version, installed once under the build folder; nil and why not.
+function M.npm(name, version)
+  local folder = helper.build .. "/npm/" .. name:gsub("%W", "_")
+  local path = folder .. "/node_modules/" .. name
+  local file = io.open(path .. "/package.json")
+  if file then
+    file:close()
+    return path
+  end
+  if not M.has("npm") then return nil, "npm is missing: it installs " .. name end
+  local _, err, status = helper.run(("mkdir -p %s && cd %s && HOME=%s timeout -s KILL 300 npm install "
+    .. "--no-audit --no-fund --no-save --prefix . %s@%s"):format(helper.quote(folder),
+    helper.quote(folder), helper.quote(folder), name, version))
+  if status == 0 then return path end
+  return nil, "npm cannot install " .. name .. ": " .. err:match("[^\n]*")
 end
 
 return M

@@ -1,0 +1,159 @@
+--- chrome: Trace Event JSON, as chrome://tracing, Perfetto and Speedscope read it.
+
+local capture = require("microscope.capture")
+local frames_query = require("microscope.frames")
+local json = require("microscope.report.json")
+local output = require("microscope.output")
+
+local NONE = capture.NONE
+
+-- Nanoseconds as the format's microseconds, all digits of them.
+local function micros(ns)
+  local whole = ns / 1000ULL
+  return ("%.0f.%03d"):format(tonumber(whole), tonumber(ns - whole * 1000ULL))
+end
+
+-- Threads and processes that have no id get one that no other has: the format tells by ids.
+local function ids_of(cap)
+  local pid, processes = cap:array("processes", "pid")
+  local tid, threads = cap:array("threads", "tid")
+  local process = cap:array("threads", "process")
+  local pids, tids, used = {}, {}, {}
+  for p = 0, processes - 1 do
+    local id = pid[p]
+    while used[id] do id = id + 2 ^ 22 end -- PID_MAX_LIMIT: no process has such an id
+    used[id], pids[p] = true, id
+  end
+  used = {}
+  for t = 0, threads - 1 do
+    local id = tid[t] ~= 0 and tid[t] or pids[process[t]]
+    while used[id] do id = id + 2 ^ 22 end
+    used[id], tids[t] = true, id
+  end
+  return pids, tids
+end
+
+local function write_names(cap, pids, tids, event)
+  local name = cap:array("processes", "name")
+  for p = 0, cap:rows("processes") - 1 do
+    event('{"ph":"M","name":"process_name","pid":', pids[p], ',"args":{"name":',
+      json.encode(cap:string(name[p])), "}}")
+  end
+  name = cap:array("threads", "name")
+  local process = cap:array("threads", "process")
+  for t = 0, cap:rows("threads") - 1 do
+    event('{"ph":"M","name":"thread_name","pid":', pids[process[t]], ',"tid":', tids[t],
+      ',"args":{"name":', json.encode(cap:string(name[t])), "}}")
+  end
+end
+
+-- Zones of lane 0 lie inside of one another and are complete events; those of other lanes are
+-- asynchronous ones, which may overlap.  One that did not end is a begin without an end.
+local function write_zones(cap, pids, tids, event)
+  local thread, rows = cap:array("zones", "thread")
+  local site, lane = cap:array("zones", "site"), cap:array("zones", "lane")
+  local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
+  local process = cap:array("threads", "process")
+  local name, category = cap:array("sites", "name"), cap:array("sites", "category")
+  local open = 0xffffffffffffffffULL
+  for i = 0, rows - 1 do
+    local t = thread[i]
+    local where = ('"pid":%.0f,"tid":%.0f,"name":%s,"cat":%s'):format(pids[process[t]], tids[t],
+      json.encode(cap:string(name[site[i]])), json.encode(cap:string(category[site[i]])))
+    if lane[i] > 0 then
+      event('{"ph":"b",', where, ',"id":"', ("0x%x"):format(i), '","ts":', micros(start[i]), "}")
+      if stop[i] ~= open then
+        event('{"ph":"e",', where, ',"id":"', ("0x%x"):format(i), '","ts":', micros(stop[i]), "}")
+      end
+    elseif stop[i] == open then
+      event('{"ph":"B",', where, ',"ts":', micros(start[i]), "}")
+    else
+      event('{"ph":"X",', where, ',"ts":', micros(start[i]), ',"dur":',
+        micros(stop[i] - start[i]), "}")
+    end
+  end
+end
+
+local function write_frames(cap, frames, tree, out)
+  local modules = {}
+  out:write('"stackFrames":{')
+  for node = 0, tree.count - 1 do
+    local frame = frames.list[tree.frame[node]]
+    out:write(node > 0 and ",\n" or "\n", '"', node, '":{"name":', json.encode(frame.name))
+    if frame.module then
+      modules[frame.module] = modules[frame.module]
+        or json.encode(cap:string(cap:array("modules", "name")[frame.module]))
+      out:write(',"category":', modules[frame.module])
+    end
+    if tree.parent[node] ~= NONE then out:write(',"parent":"', tree.parent[node], '"') end
+    out:write("}")
+  end
+  out:write("},\n")
+end
+
+local function write_samples(cap, tree, tids, out, ctx)
+  local time_ns, rows = cap:array("samples", "time_ns")
+  local thread, stack = cap:array("samples", "thread"), cap:array("samples", "stack")
+  local cpu, weight = cap:array("samples", "cpu"), cap:array("samples", "weight")
+  local source, names = cap:array("samples", "source"), {}
+  for s = 0, cap:rows("sources") - 1 do
+    names[s] = json.encode(cap:string(cap:array("sources", "name")[s]))
+  end
+  out:write('"samples":[')
+  local first, bare = true, 0
+  for i = 0, rows - 1 do
+    local node = tree.node[stack[i]]
+    if node == NONE then
+      bare = bare + 1
+    else
+      out:write(first and "\n" or ",\n", '{"cpu":', cpu[i], ',"tid":', tids[thread[i]], ',"ts":',
+        micros(time_ns[i]), ',"name":', names[source[i]], ',"sf":', node, ',"weight":',
+        ("%.0f"):format(tonumber(weight[i])), "}")
+      first = false
+    end
+  end
+  out:write("\n]")
+  if bare > 0 then ctx.lost("%d samples without a frame", bare) end
+end
+
+local function write_facts(cap, out)
+  local key, value = cap:array("meta", "key"), cap:array("meta", "value")
+  out:write('"displayTimeUnit":"ns",\n"otherData":{"exporter":"microscope"')
+  for i = 0, cap:rows("meta") - 1 do
+    out:write(",", json.encode(cap:string(key[i])), ":", json.encode(cap:string(value[i])))
+  end
+  out:write("},\n")
+end
+
+local function write_all(cap, out, ctx)
+  local pids, tids = ids_of(cap)
+  local frames = frames_query.of(cap)
+  local tree = frames_query.tree(cap, frames)
+  out:write("{")
+  write_facts(cap, out)
+  out:write('"traceEvents":[')
+  local first = true
+  local function event(...)
+    out:write(first and "\n" or ",\n", ...)
+    first = false
+  end
+  write_names(cap, pids, tids, event)
+  write_zones(cap, pids, tids, event)
+  out:write("\n],\n")
+  write_frames(cap, frames, tree, out)
+  write_samples(cap, tree, tids, out, ctx)
+  out:write("}\n")
+end
+
+return {
+  name = "chrome",
+  summary = "Chrome's Trace Event JSON.",
+  extensions = { ".json" },
+  keeps = {
+    "times", "cpus", "sources", "threads", "processes", "functions", "inlines", "zones", "facts",
+    "ends",
+  },
+  write = function(cap, path, ctx)
+    return output.with(path, nil, function(out) write_all(cap, out, ctx) end)
+  end,
+}

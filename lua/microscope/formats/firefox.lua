@@ -1,0 +1,321 @@
+--- firefox: the Firefox Profiler's processed profile format.
+--
+-- Version 60 of the format: tables of stacks, frames and functions that all threads share.  Newer
+-- profilers bring older versions up to date by themselves.
+
+local capture = require("microscope.capture")
+local frames_query = require("microscope.frames")
+local json = require("microscope.report.json")
+local output = require("microscope.output")
+local summary_query = require("microscope.query.summary")
+
+local NONE = capture.NONE
+local VERSION = 60
+local GECKO_VERSION = 24 -- of the fields of meta that both formats have
+
+-- Categories, by number.
+local OTHER, USER, REASON = 0, 1, 2
+local CATEGORIES = '[{"name":"Other","color":"grey","subcategories":["Other"]},'
+  .. '{"name":"User","color":"yellow","subcategories":["Other"]},'
+  .. '{"name":"Stack ends short","color":"red","subcategories":["Other"]}]'
+
+local SCHEMA = '[{"name":"zone","tooltipLabel":"{marker.name}","tableLabel":"{marker.name}",'
+  .. '"chartLabel":"{marker.name}","display":["marker-chart","marker-table","timeline-overview"],'
+  .. '"fields":[{"key":"category","label":"Category","format":"string"}]}]'
+
+-- The format's times: milliseconds.
+local function millis(ns) return json.encode(tonumber(ns) / 1e6) end
+
+-- A column of a table: out:write each value of fn(i), i from 0 to count - 1.
+local function column(out, name, count, fn)
+  out:write('"', name, '":[')
+  for i = 0, count - 1 do
+    if i > 0 then out:write(i % 64 == 0 and ",\n" or ",") end
+    out:write(fn(i))
+  end
+  out:write("],\n")
+end
+
+local function constant(value) return function() return value end end
+
+-- The format's array of strings: an index for each text.
+local function new_strings()
+  local index, all = {}, {}
+  return function(text)
+    if not index[text] then
+      index[text] = #all
+      all[#all + 1] = text
+    end
+    return index[text]
+  end, all
+end
+
+-- GNU build IDs as the format's debug ids: the first 16 bytes as a GUID in little-endian order.
+local function breakpad_id(build_id)
+  local id = (build_id .. ("0"):rep(32)):sub(1, 32):upper()
+  if build_id == "" then return "" end
+  local function pair(i) return id:sub(2 * i - 1, 2 * i) end
+  return pair(4) .. pair(3) .. pair(2) .. pair(1) .. pair(6) .. pair(5) .. pair(8) .. pair(7)
+    .. id:sub(17) .. "0"
+end
+
+local function write_libs(cap, out)
+  out:write('"libs":[')
+  for m = 0, cap:rows("modules") - 1 do
+    local path = json.encode(cap:string(cap:array("modules", "path")[m]))
+    local name = json.encode(cap:string(cap:array("modules", "name")[m]))
+    local id = cap:string(cap:array("modules", "build_id")[m])
+    out:write(m > 0 and ",\n" or "\n", '{"arch":"x86_64","name":', name, ',"path":', path,
+      ',"debugName":', name, ',"debugPath":', path, ',"breakpadId":"', breakpad_id(id),
+      '","codeId":', id ~= "" and json.encode(id) or "null", "}")
+  end
+  out:write("],\n")
+end
+
+-- The functions of frames: a row for each name, file and module.
+local function functions_of(frames, string)
+  local list, of_frame, seen = {}, {}, {}
+  for i, frame in ipairs(frames.list) do
+    local key = ("%d %d %d"):format(string(frame.name), frame.file and string(frame.file) or -1,
+      frame.module or -1)
+    if not seen[key] then
+      seen[key] = #list
+      list[#list + 1] = frame
+    end
+    of_frame[i] = seen[key]
+  end
+  return list, of_frame
+end
+
+local function write_frame_table(cap, frames, of_frame, out)
+  local list, offset = frames.list, cap:array("locations", "offset")
+  local count = #list
+  out:write('"frameTable":{')
+  column(out, "address", count, function(i)
+    local frame = list[i + 1]
+    return frame.module and ("%.0f"):format(tonumber(offset[frame.location])) or "-1"
+  end)
+  column(out, "inlineDepth", count, function(i) return list[i + 1].depth end)
+  column(out, "category", count, function(i) return list[i + 1].ending and REASON or USER end)
+  column(out, "subcategory", count, constant(0))
+  column(out, "func", count, function(i) return of_frame[i + 1] end)
+  column(out, "nativeSymbol", count, constant("null"))
+  column(out, "innerWindowID", count, constant("null"))
+  column(out, "line", count, function(i) return list[i + 1].line or "null" end)
+  column(out, "column", count, constant("null"))
+  out:write('"length":', count, "},\n")
+end
+
+local function write_func_table(list, string, sources, out)
+  local count = #list
+  out:write('"funcTable":{')
+  column(out, "name", count, function(i) return string(list[i + 1].name) end)
+  column(out, "isJS", count, constant("false"))
+  column(out, "relevantForJS", count, constant("false"))
+  column(out, "resource", count, function(i) return list[i + 1].module or "-1" end)
+  column(out, "source", count, function(i)
+    return list[i + 1].file and sources.index[list[i + 1].file] or "null"
+  end)
+  column(out, "lineNumber", count, function(i) return list[i + 1].start_line or "null" end)
+  column(out, "columnNumber", count, constant("null"))
+  out:write('"length":', count, "},\n")
+end
+
+local function sources_of(frames)
+  local sources = { index = {}, list = {} }
+  for _, frame in ipairs(frames.list) do
+    if frame.file and not sources.index[frame.file] then
+      sources.index[frame.file] = #sources.list
+      sources.list[#sources.list + 1] = frame.file
+    end
+  end
+  return sources
+end
+
+local function write_shared(cap, frames, tree, string, strings, out)
+  local modules, sources = cap:rows("modules"), sources_of(frames)
+  local list, of_frame = functions_of(frames, string)
+  out:write('"shared":{"stackTable":{')
+  column(out, "frame", tree.count, function(i) return tree.frame[i] - 1 end)
+  column(out, "prefix", tree.count, function(i)
+    return tree.parent[i] ~= NONE and tree.parent[i] or "null"
+  end)
+  out:write('"length":', tree.count, "},\n")
+  write_frame_table(cap, frames, of_frame, out)
+  write_func_table(list, string, sources, out)
+  out:write('"resourceTable":{')
+  column(out, "lib", modules, function(i) return i end)
+  column(out, "name", modules, function(i)
+    return string(cap:string(cap:array("modules", "name")[i]))
+  end)
+  column(out, "host", modules, constant("null"))
+  column(out, "type", modules, constant(1)) -- a library
+  out:write('"length":', modules, "},\n")
+  out:write('"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},')
+  out:write('"sources":{')
+  column(out, "uuid", #sources.list, constant("null"))
+  column(out, "filename", #sources.list, function(i) return string(sources.list[i + 1]) end)
+  out:write('"length":', #sources.list, "},\n")
+  out:write('"stringArray":[')
+  for i, text in ipairs(strings) do out:write(i > 1 and ",\n" or "\n", json.encode(text)) end
+  out:write("]},\n")
+end
+
+-- How weights are said: a period each is one sample, other time in ms, bytes as they are.
+local function weighing(cap, source)
+  local weight, rows = cap:array("samples", "weight")
+  local of_source, equal = cap:array("samples", "source"), source.period > 0
+  for i = 0, rows - 1 do
+    if of_source[i] == source.id and weight[i] ~= source.period then equal = false break end
+  end
+  if equal then return "samples", nil end
+  local unit = capture.enum("mic_unit", cap:array("sources", "unit")[source.id])
+  if unit == "cpu_ns" or unit == "ns" then return "tracing-ms", millis end
+  local function whole(value) return ("%.0f"):format(tonumber(value)) end
+  return unit == "bytes" and "bytes" or "samples", whole
+end
+
+local function write_samples(cap, tree, list, source, out)
+  local stack, time_ns = cap:array("samples", "stack"), cap:array("samples", "time_ns")
+  local weight = cap:array("samples", "weight")
+  local kind, value = weighing(cap, source)
+  out:write('"samples":{')
+  column(out, "stack", list.count, function(i)
+    local node = tree.node[stack[list.rows[i]]]
+    return node ~= NONE and node or "null"
+  end)
+  column(out, "time", list.count, function(i) return millis(time_ns[list.rows[i]]) end)
+  if value then
+    column(out, "weight", list.count, function(i) return value(weight[list.rows[i]]) end)
+  else
+    out:write('"weight":null,')
+  end
+  out:write('"weightType":"', kind, '","length":', list.count, "},\n")
+end
+
+-- Zones are markers of a span (phase 1); one that did not end is the begin of one (phase 2).
+local function write_markers(cap, zones, string, out)
+  local site, name = cap:array("zones", "site"), cap:array("sites", "name")
+  local category = cap:array("sites", "category")
+  local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
+  local open, count = 0xffffffffffffffffULL, #zones
+  out:write('"markers":{')
+  column(out, "data", count, function(i)
+    return '{"type":"zone","category":'
+      .. json.encode(cap:string(category[site[zones[i + 1]]])) .. "}"
+  end)
+  column(out, "name", count, function(i) return string(cap:string(name[site[zones[i + 1]]])) end)
+  column(out, "startTime", count, function(i) return millis(start[zones[i + 1]]) end)
+  column(out, "endTime", count, function(i)
+    local at = stop[zones[i + 1]]
+    return at ~= open and millis(at) or "null"
+  end)
+  column(out, "phase", count, function(i) return stop[zones[i + 1]] ~= open and 1 or 2 end)
+  column(out, "category", count, constant(OTHER))
+  out:write('"length":', count, "}")
+end
+
+local function write_thread(cap, t, parts, out)
+  local p = cap:array("threads", "process")[t]
+  local stop, pid = cap:array("threads", "end_ns")[t], cap:array("processes", "pid")[p]
+  local tid = cap:array("threads", "tid")[t]
+  local open = 0xffffffffffffffffULL
+  local name = cap:string(cap:array("threads", "name")[t])
+  local process_stop = cap:array("processes", "end_ns")[p]
+  out:write('{"processType":"default","processStartupTime":',
+    millis(cap:array("processes", "start_ns")[p]), ',"processShutdownTime":',
+    process_stop ~= open and millis(process_stop) or "null", ',"registerTime":',
+    millis(cap:array("threads", "start_ns")[t]), ',"unregisterTime":',
+    stop ~= open and millis(stop) or "null", ',"pausedRanges":[],"showMarkersInTimeline":true,',
+    '"name":', json.encode(name ~= "" and name or "thread"), ',"isMainThread":',
+    tostring(tid == pid), ',"processName":',
+    json.encode(cap:string(cap:array("processes", "name")[p])), ',"pid":"', pid,
+    parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
+  write_samples(cap, parts.tree, parts.lists[t] or { count = 0 }, parts.source, out)
+  write_markers(cap, parts.zones[t] or {}, parts.string, out)
+  out:write("}")
+end
+
+local function zones_by_thread(cap)
+  local thread, rows = cap:array("zones", "thread")
+  local start, out = cap:array("zones", "start_ns"), {}
+  for i = 0, rows - 1 do
+    local list = out[thread[i]] or {}
+    out[thread[i]] = list
+    list[#list + 1] = i
+  end
+  for _, list in pairs(out) do
+    table.sort(list, function(a, b)
+      if start[a] ~= start[b] then return start[a] < start[b] end
+      return a < b
+    end)
+  end
+  return out
+end
+
+-- The format tells processes by their pids: one that came again is "PID.N".
+local function repeated_pids(cap)
+  local pid, count, out = cap:array("processes", "pid"), {}, {}
+  for p = 0, cap:rows("processes") - 1 do
+    local n = count[pid[p]] or 0
+    if n > 0 then out[p] = n end
+    count[pid[p]] = n + 1
+  end
+  return out
+end
+
+local function write_meta(cap, source, out)
+  local meta = cap:meta()
+  local clocks = cap:rows("clocks") > 0
+  local realtime = clocks and tonumber(cap:array("clocks", "realtime_ns")[0]) or 0
+  local duration = clocks and cap:array("clocks", "duration_ns")[0] or 0
+  out:write('"meta":{"version":', GECKO_VERSION, ',"preprocessedProfileVersion":', VERSION,
+    ',"interval":', source.period > 0 and source.unit == "ns" and millis(source.period) or "1",
+    ',"startTime":', json.encode(realtime / 1e6), ',"profilingStartTime":0,"profilingEndTime":',
+    millis(duration), ',"processType":0,"product":',
+    json.encode(meta.command or meta.program or "microscope"),
+    ',"stackwalk":1,"debug":false,"importedFrom":"microscope","oscpu":',
+    json.encode(meta.kernel and "Linux " .. meta.kernel or "Linux"),
+    ',"symbolicated":true,"symbolicationNotSupported":true,"usesOnlyOneStackType":true,',
+    '"sourceCodeIsNotOnSearchfox":true,"extensions":{"id":[],"name":[],"baseURL":[],"length":0},',
+    '"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"},',
+    '"categories":', CATEGORIES, ',"markerSchema":', SCHEMA, "},\n")
+end
+
+local function write_all(cap, source, out)
+  local frames = frames_query.of(cap)
+  local tree = frames_query.tree(cap, frames)
+  local string, strings = new_strings()
+  local parts = { tree = tree, source = source, string = string, lists = {},
+    zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
+  for _, list in ipairs(frames_query.by_thread(cap, source.id)) do
+    parts.lists[list.thread] = list
+  end
+  out:write("{")
+  write_meta(cap, source, out)
+  write_libs(cap, out)
+  out:write('"threads":[')
+  for t = 0, cap:rows("threads") - 1 do
+    out:write(t > 0 and ",\n" or "\n")
+    write_thread(cap, t, parts, out)
+  end
+  out:write("],\n")
+  -- Last, as it holds all strings.
+  write_shared(cap, frames, tree, string, strings, out)
+  out:write('"pages":[],"counters":[]}\n')
+end
+
+return {
+  name = "firefox",
+  summary = "Profiles of the Firefox Profiler (profiler.firefox.com).",
+  extensions = { ".firefox.json" },
+  keeps = {
+    "times", "threads", "processes", "lives", "functions", "lines", "inlines", "modules",
+    "addresses", "ends", "zones", "clocks", "naming",
+  },
+  write = function(cap, path, ctx)
+    local source = summary_query.cpu_source(cap)
+    if not source then ctx.fail("%s: it has no samples", cap.path) end
+    return output.with(path, nil, function(out) write_all(cap, source, out) end)
+  end,
+}
