@@ -176,6 +176,11 @@ MIC_EXPORT int mic_input_rewind(struct mic_input *input, struct mic_error *err) 
   return refill(input, err);
 }
 
+static int scratch_file(void) {
+  const char *folder = getenv("TMPDIR");
+  return open(folder && folder[0] == '/' ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
 static int write_all(int fd, const uint8_t *bytes, size_t size) {
   while (size) {
     ssize_t done = write(fd, bytes, size);
@@ -189,8 +194,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size) {
 
 /* What can be read once only, to a file that has no name. */
 static int spool(struct mic_input *in, struct mic_error *err) {
-  const char *folder = getenv("TMPDIR");
-  int fd = open(folder && folder[0] == '/' ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int fd = scratch_file();
   if (fd < 0) return mic_fail_sys(err, "making room for %.150s", in->name);
   ssize_t got = 1;
   while (got > 0) {
@@ -248,6 +252,26 @@ int mic_input_memory(const void *bytes, uint64_t size, struct mic_input **out,
     mic_input_close(in);
   else
     *out = in;
+  return code;
+}
+
+int mic_input_file(struct mic_input *input, int *fd, struct mic_error *err) {
+  if (input->compression == MIC_PLAIN) {
+    *fd = fcntl(input->fd, F_DUPFD_CLOEXEC, 0);
+    return *fd >= 0 ? 0 : mic_fail_sys(err, "opening %.180s", input->name);
+  }
+  uint8_t *room = mic_alloc(ROOM);
+  uint64_t got = 1;
+  *fd = scratch_file();
+  int code = *fd >= 0 ? mic_input_rewind(input, err)
+                      : mic_fail_sys(err, "making room for %.150s", input->name);
+  while (!code && got) {
+    code = mic_input_read(input, room, ROOM, &got, err);
+    if (!code && write_all(*fd, room, got) != 0)
+      code = mic_fail_sys(err, "making room for %.150s", input->name);
+  }
+  free(room);
+  if (code && *fd >= 0) close(*fd);
   return code;
 }
 

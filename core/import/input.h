@@ -33,6 +33,9 @@ uint32_t mic_input_compression(const struct mic_input *input);
 void mic_input_close(struct mic_input *input); /* NULL is fine */
 /* ffi:end */
 
+/* A regular file with the decompressed bytes, for what is read here and there: the input's own, or
+ * one without a name.  *fd is the caller's.  Not for inputs from memory. */
+int mic_input_file(struct mic_input *input, int *fd, struct mic_error *err);
 /* Bytes in memory as an input; they are borrowed until it is closed. */
 int mic_input_memory(const void *bytes, uint64_t size, struct mic_input **out,
                      struct mic_error *err);

@@ -23,7 +23,17 @@
    PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | \
    PERF_SAMPLE_STACK_USER)
 
+#ifndef PERF_SAMPLE_BRANCH_COUNTERS
+#define PERF_SAMPLE_BRANCH_COUNTERS (1U << 19) /* Linux 6.8 */
+#endif
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4) /* Linux 6.0 */
+#endif
+
+#define SAMPLE_ALL ((1ULL << 25) - 1) /* up to PERF_SAMPLE_WEIGHT_STRUCT, Linux 5.12 */
+
 uint64_t mic_perf_sample_known(void) { return SAMPLE_KNOWN; }
+uint64_t mic_perf_sample_all(void) { return SAMPLE_ALL; }
 
 /* arch/x86/include/uapi/asm/perf_regs.h numbers -> DWARF's; -1: not one of the 17.
  * There: AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8..R15. */
@@ -111,8 +121,62 @@ static void read_raw(struct mic_cursor *c, struct mic_record *record) {
   /* The kernel pads so that the next word is aligned; the padding is inside size. */
 }
 
-static void read_sample(const struct mic_perf_layout *layout, struct mic_cursor *c,
-                        struct mic_record *record) {
+/* Words of 8 bytes, a hostile number of them. */
+static void skip_words(struct mic_cursor *c, uint64_t count) {
+  if (count > mic_cursor_left(c) / 8)
+    c->bad = true;
+  else
+    mic_cursor_take(c, (size_t)count * 8);
+}
+
+static uint64_t bits(uint64_t value) { return (uint64_t)__builtin_popcountll(value); }
+
+/* Counts of the event or of its group (perf_output_read). */
+static void skip_read(uint64_t format, struct mic_cursor *c) {
+  uint64_t times = bits(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+  uint64_t each = 1 + bits(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
+  if (!(format & PERF_FORMAT_GROUP)) {
+    skip_words(c, times + each);
+    return;
+  }
+  uint64_t count = mic_cursor_u64(c);
+  skip_words(c, times);
+  if (count > mic_cursor_left(c) / 8) c->bad = true;
+  skip_words(c, c->bad ? 0 : count * each);
+}
+
+/* from, to, flags of each branch, and counters of each. */
+static void skip_branches(uint64_t type, struct mic_cursor *c) {
+  uint64_t count = mic_cursor_u64(c);
+  if (type & PERF_SAMPLE_BRANCH_HW_INDEX) skip_words(c, 1);
+  if (count > mic_cursor_left(c) / 24) c->bad = true;
+  skip_words(c, c->bad ? 0 : count * (type & PERF_SAMPLE_BRANCH_COUNTERS ? 4 : 3));
+}
+
+static void skip_regs(uint64_t mask, struct mic_cursor *c) {
+  uint64_t abi = mic_cursor_u64(c);
+  if (abi != PERF_SAMPLE_REGS_ABI_NONE) skip_words(c, bits(mask));
+}
+
+/* What follows the user's stack; of no use for stacks. */
+static void skip_rest(const struct mic_perf_layout *layout, const struct mic_perf_more *more,
+                      struct mic_cursor *c) {
+  static const uint64_t after[] = {PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP,
+                                   PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_CODE_PAGE_SIZE};
+  if (has(layout, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) skip_words(c, 1);
+  if (has(layout, PERF_SAMPLE_DATA_SRC)) skip_words(c, 1);
+  if (has(layout, PERF_SAMPLE_TRANSACTION)) skip_words(c, 1);
+  if (has(layout, PERF_SAMPLE_REGS_INTR)) skip_regs(more->regs_intr, c);
+  for (size_t i = 0; i < sizeof after / sizeof *after; i++)
+    if (has(layout, after[i])) skip_words(c, 1);
+  if (!has(layout, PERF_SAMPLE_AUX)) return;
+  uint64_t size = mic_cursor_u64(c);
+  if (size > mic_cursor_left(c) || size % 8) c->bad = true;
+  skip_words(c, c->bad ? 0 : size / 8);
+}
+
+static void read_sample(const struct mic_perf_layout *layout, const struct mic_perf_more *more,
+                        struct mic_cursor *c, struct mic_record *record) {
   uint32_t zero;
   record->kind = MIC_RECORD_SAMPLE;
   record->user = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
@@ -126,10 +190,13 @@ static void read_sample(const struct mic_perf_layout *layout, struct mic_cursor 
   if (has(layout, PERF_SAMPLE_STREAM_ID)) mic_cursor_u64(c);
   if (has(layout, PERF_SAMPLE_CPU)) read_pair(c, &record->cpu, &zero);
   if (has(layout, PERF_SAMPLE_PERIOD)) record->period = mic_cursor_u64(c);
+  if (has(layout, PERF_SAMPLE_READ)) skip_read(more->read_format, c);
   if (has(layout, PERF_SAMPLE_CALLCHAIN)) read_chain(c, record);
   if (has(layout, PERF_SAMPLE_RAW)) read_raw(c, record);
+  if (has(layout, PERF_SAMPLE_BRANCH_STACK)) skip_branches(more->branch_sample_type, c);
   if (has(layout, PERF_SAMPLE_REGS_USER)) read_regs(layout, c, record);
   if (has(layout, PERF_SAMPLE_STACK_USER)) read_stack(c, record);
+  if (more) skip_rest(layout, more, c);
 }
 
 /* A name is all that is left of the body: NUL-terminated and padded to 8 bytes. */
@@ -249,11 +316,12 @@ static bool read_header(const void *bytes, size_t size, struct perf_event_header
   return header->size >= sizeof *header && header->size <= size && header->size % 8 == 0;
 }
 
-int mic_perf_decode(const struct mic_perf_layout *layout, const void *bytes, size_t size,
-                    struct mic_record *record, struct mic_error *err) {
+int mic_perf_decode_more(const struct mic_perf_layout *layout, const struct mic_perf_more *more,
+                         const void *bytes, size_t size, struct mic_record *record,
+                         struct mic_error *err) {
   struct perf_event_header header;
   memset(record, 0, sizeof *record);
-  if (layout->sample_type & ~(uint64_t)SAMPLE_KNOWN)
+  if (layout->sample_type & ~(more ? SAMPLE_ALL : (uint64_t)SAMPLE_KNOWN))
     return mic_fail(err, MIC_EUNSUPPORTED, "sample_type 0x%llx has parts that are not decoded",
                     (unsigned long long)layout->sample_type);
   if (!read_header(bytes, size, &header))
@@ -264,13 +332,18 @@ int mic_perf_decode(const struct mic_perf_layout *layout, const void *bytes, siz
   struct mic_cursor c = mic_cursor(bytes, header.size);
   mic_cursor_take(&c, sizeof header);
   if (header.type == PERF_RECORD_SAMPLE)
-    read_sample(layout, &c, record);
+    read_sample(layout, more, &c, record);
   else
     decode_other(layout, &c, record);
   if (!c.bad && mic_cursor_left(&c) == 0) return 0;
   return mic_fail_at(err, mic_cursor_offset(&c),
                      "a perf record of type %u and %u bytes does not hold together", header.type,
                      header.size);
+}
+
+int mic_perf_decode(const struct mic_perf_layout *layout, const void *bytes, size_t size,
+                    struct mic_record *record, struct mic_error *err) {
+  return mic_perf_decode_more(layout, NULL, bytes, size, record, err);
 }
 
 bool mic_perf_peek(const struct mic_perf_layout *layout, const void *bytes, size_t size,

@@ -39,6 +39,13 @@ struct mic_perf_layout {
   uint32_t stack_bytes; /* sample_stack_user, as asked (the kernel may give a smaller slot) */
 };
 
+/* What samples of other tools' recordings may hold beside; all 0: nothing. */
+struct mic_perf_more {
+  uint64_t read_format;        /* of PERF_SAMPLE_READ */
+  uint64_t branch_sample_type; /* of PERF_SAMPLE_BRANCH_STACK */
+  uint64_t regs_intr;          /* sample_regs_intr */
+};
+
 /* DWARF's order (System V ABI AMD64, figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip.
  * The same shape as struct mic_regs of unwind/unwind.h, on a floor that cannot see it. */
 enum { MIC_RECORD_REGS = 17 };
@@ -101,6 +108,13 @@ uint64_t mic_perf_sample_known(void);
  * size (which *record gets). */
 int mic_perf_decode(const struct mic_perf_layout *layout, const void *bytes, size_t size,
                     struct mic_record *record, struct mic_error *err);
+
+/* The same for samples with any part that Linux 6.18 has: what this program never asks for is
+ * checked and passed over. */
+int mic_perf_decode_more(const struct mic_perf_layout *layout, const struct mic_perf_more *more,
+                         const void *bytes, size_t size, struct mic_record *record,
+                         struct mic_error *err);
+uint64_t mic_perf_sample_all(void); /* the bits that such a layout may hold */
 
 /* Only time, id and kind of a record, without the rest: what ordering needs.  False when it does
  * not hold together. */

@@ -64,20 +64,27 @@ static void read_own_vdso(struct mic_image *image, struct mic_error *err) {
     mic_elf_open_memory(image->memory, image->memory_size, image->path, &image->elf, err);
 }
 
+static void state_build_id(struct mic_image *image, const struct mic_target_map *map) {
+  if (!map->build_id || map->build_id_size > sizeof image->build_id) return;
+  memcpy(image->build_id, map->build_id, map->build_id_size);
+  image->build_id_size = map->build_id_size;
+}
+
 static struct mic_image *vdso_image(struct mic_images *images, const struct mic_target_map *map) {
   if (images->vdso) return images->vdso;
   const struct mic_target_options *options = images->options;
   struct mic_image *image = images->vdso = add_image(images, MIC_MODULE_VDSO, "[vdso]");
   struct mic_error err = {0};
+  state_build_id(image, map);
   if (options->open_image)
     image->fd = options->open_image(options->open_data, map, &image->problem);
   if (image->fd >= 0)
     mic_elf_open(image->fd, image->path, &image->elf, &err);
-  else
+  else if (!image->problem)
     read_own_vdso(image, &err);
   if (image->elf)
     make_table(image);
-  else
+  else if (!image->problem)
     image->problem = "the vDSO could not be read";
   return image;
 }
@@ -167,10 +174,11 @@ static struct mic_image *file_image(struct mic_images *images, const struct mic_
   mic_map_put(&images->by_inode, device_of(map), map->inode, image->module);
   image->fd = fd;
   image->problem = problem;
-  image->stat.st_ino = map->inode;
+  image->stat.st_ino = map->made_inode ? 0 : map->inode;
+  state_build_id(image, map);
   if (fd < 0) return image;
-  char root[64];
-  snprintf(root, sizeof root, "/proc/%u/root", map->pid);
+  char root[64] = "";
+  if (!options->elsewhere) snprintf(root, sizeof root, "/proc/%u/root", map->pid);
   image->root = mic_strndup(root, strlen(root));
   struct mic_error err = {0};
   if (fstat(fd, &image->stat) == 0) strip_deleted(image);
@@ -196,6 +204,14 @@ struct mic_image *mic_images_find(struct mic_images *images, const struct mic_ta
     return images->vsyscall;
   }
   return is_anonymous(map) ? NULL : file_image(images, map);
+}
+
+struct mic_image *mic_images_kernel(struct mic_images *images, const struct mic_target_map *map,
+                                    struct mic_kernel_names *names) {
+  struct mic_image *image = add_image(images, MIC_MODULE_OTHER, map->path);
+  state_build_id(image, map);
+  image->kernel = names;
+  return image;
 }
 
 /* The segment that a mapping shows: of those whose pages hold the file offset an executable one,
@@ -241,9 +257,9 @@ static const char *last_part(const char *path) {
   return slash && slash[1] ? slash + 1 : path;
 }
 
-static uint32_t write_build_id(struct mic_writer *writer, const struct mic_elf *elf) {
-  const uint8_t *bytes;
-  size_t size = elf ? mic_elf_build_id(elf, &bytes) : 0;
+static uint32_t write_build_id(struct mic_writer *writer, const struct mic_image *image) {
+  const uint8_t *bytes = image->build_id;
+  size_t size = image->elf ? mic_elf_build_id(image->elf, &bytes) : image->build_id_size;
   char hex[2 * MIC_BUILD_ID_MAX + 1] = "";
   for (size_t i = 0; i < size && i < MIC_BUILD_ID_MAX; i++)
     snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
@@ -254,11 +270,13 @@ void mic_images_write(const struct mic_images *images, struct mic_writer *writer
   for (size_t i = 0; i < images->all.count; i++) {
     const struct mic_image *image = images->all.at[i];
     const char *problem = image->problem ? image->problem : image->names_problem;
+    /* Of files that were only mapped, on another day, nothing is missing. */
+    if (images->options->elsewhere && !image->locations) problem = NULL;
     struct mic_modules_row row = {
       .kind = image->kind,
       .path = mic_writer_text(writer, image->path),
       .name = mic_writer_text(writer, last_part(image->path)),
-      .build_id = write_build_id(writer, image->elf),
+      .build_id = write_build_id(writer, image),
       .problem = mic_writer_text(writer, problem),
       .inode = image->stat.st_ino,
       .size = image->fd >= 0 ? (uint64_t)image->stat.st_size : image->memory_size,

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "image/symbols.h"
 #include "target/image.h"
+#include "target/kernel.h"
 #include "target/meanings.h"
 
 struct request {
@@ -61,8 +62,20 @@ static struct mic_symbols *symbols_of(struct mic_names *names, struct mic_image 
   return known->symbols;
 }
 
+static void name_kernel(struct mic_names *names, const struct request *request) {
+  const char *name = mic_kernel_names_find(request->image->kernel, request->vaddr);
+  if (!name) return;
+  struct mic_symbol symbol = {.name = name, .linkage_name = name};
+  request->image->named++;
+  mic_meanings_add(&names->meanings, request->location, request->image->module, &symbol, 1);
+}
+
 static void name_location(struct mic_names *names, const struct request *request) {
   struct mic_image *image = request->image;
+  if (image->kernel) {
+    name_kernel(names, request);
+    return;
+  }
   struct mic_symbols *symbols = symbols_of(names, image);
   if (!symbols) return;
   const struct mic_symbol *found;

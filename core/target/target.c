@@ -10,7 +10,8 @@ static void ask_name(void *data, uint32_t location, const struct mic_frame *fram
   if (frame->module == MIC_NONE || frame->module >= target->images.all.count) return;
   struct mic_image *image = target->images.all.at[frame->module];
   image->locations++;
-  if (image->elf && target->names) mic_names_ask(target->names, location, image, frame->offset);
+  if ((image->elf || image->kernel) && target->names)
+    mic_names_ask(target->names, location, image, frame->offset);
 }
 
 struct mic_target *mic_target_new(const struct mic_target_options *options) {
@@ -47,6 +48,8 @@ void mic_target_free(struct mic_target *target) {
   mic_map_free(&target->problems);
   mic_vec_free(&target->problem_rows);
   mic_vec_free(&target->ended);
+  mic_vec_free(&target->kernel_maps.all);
+  mic_vec_free(&target->chain);
   mic_stacks_free(&target->stacks);
   mic_images_free(&target->images);
   free(target);
@@ -286,6 +289,15 @@ void mic_target_foresee(struct mic_target *target, const struct mic_target_map *
   mic_images_find(&target->images, map);
 }
 
+void mic_target_kernel(struct mic_target *target, const struct mic_target_map *map,
+                       struct mic_kernel_names *names, const char *problem) {
+  struct mic_mapping mapping = {.image = mic_images_kernel(&target->images, map, names)};
+  mapping.image->problem = problem;
+  mic_image_code(mapping.image, map, &mapping.code);
+  target->ended.count = 0;
+  mic_code_space_insert(&target->kernel_maps, &mapping, &target->ended);
+}
+
 static const struct mic_code *find_code(void *data, uint64_t address) {
   const struct mic_mapping *mapping = mic_code_space_find(data, address);
   return mapping ? &mapping->code : NULL;
@@ -306,6 +318,8 @@ void mic_target_sample(struct mic_target *target, const struct mic_target_sample
     struct mic_target_stack stack = {sample, used, frames, count, end};
     target->options.on_stack(target->options.stack_data, &stack);
   }
+  if (sample->chain)
+    end = mic_target_chain_frames(target, process, sample->chain, end, &frames, &count);
   struct mic_samples_row row = {
     .time_ns = mic_target_relative(target, sample->time_ns),
     .thread = thread->id,

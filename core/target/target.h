@@ -33,6 +33,13 @@ struct mic_target_map {
   uint64_t inode;      /* 0 for anonymous memory */
   uint64_t generation; /* of the inode; 0: not known */
   const char *path;    /* "//anon", "[vdso]", a path; borrowed for the call */
+  /* The build ID that others say the file has; it is shown where the file cannot be opened. NULL:
+   * none is known. */
+  const uint8_t *build_id;
+  uint32_t build_id_size;
+  /* inode is a number that the caller gives each file that it can tell apart, as where records
+   * have no inodes; it is not shown. */
+  bool made_inode;
 };
 
 /* The file that a running process has mapped, proven to be it: a descriptor, or -1 with *problem
@@ -88,6 +95,21 @@ void mic_target_lost(struct mic_target *target);
 /* Every event stamped up to time_ns has been given. */
 void mic_target_time(struct mic_target *target, uint64_t time_ns);
 
+/* Code of the kernel, for samples that tell where they were in it. names (kernel.h) are borrowed
+ * until the target is freed; NULL: its addresses stay without, for the reason given. */
+struct mic_kernel_names;
+void mic_target_kernel(struct mic_target *target, const struct mic_target_map *map,
+                       struct mic_kernel_names *names, const char *problem);
+
+/* A stack as the kernel walked it: addresses, innermost first. */
+struct mic_target_chain {
+  const uint64_t *kernel; /* inside the kernel */
+  const uint64_t *user;
+  uint32_t kernel_count, user_count;
+  bool unwind;      /* the user's part is unwound from registers and copy instead */
+  enum mic_end end; /* of the user's part that is given, when its code does not tell */
+};
+
 struct mic_target_sample {
   uint64_t time_ns;
   uint32_t pid, tid;
@@ -97,6 +119,7 @@ struct mic_target_sample {
   enum mic_end fault; /* NO_REGISTERS, COMPAT_CODE: why it cannot be unwound at all; else NONE */
   struct mic_regs regs;
   struct mic_stack_copy stack;
+  const struct mic_target_chain *chain; /* NULL: all is unwound */
 };
 void mic_target_sample(struct mic_target *target, const struct mic_target_sample *sample);
 struct mic_target_stack {

@@ -1,7 +1,8 @@
 /*
  * tracker.h - the inside of a target, shared by its files.
  *
- * target.c follows processes and threads, adopt.c reads /proc, write.c makes the rows.
+ * target.c follows processes and threads, chain.c makes frames of addresses, adopt.c reads /proc,
+ * write.c makes the rows.
  */
 #ifndef MIC_TARGET_TRACKER_H
 #define MIC_TARGET_TRACKER_H
@@ -55,6 +56,8 @@ struct mic_target {
   bool lost;           /* records other than samples were lost */
   uint64_t samples, frames, stack_bytes;
   mic_mappings ended; /* scratch */
+  struct mic_code_space kernel_maps;
+  MIC_VEC(struct mic_frame) chain; /* scratch */
 };
 
 uint64_t mic_target_relative(const struct mic_target *target, uint64_t time_ns);
@@ -66,6 +69,11 @@ void mic_target_rename(struct mic_target *target, struct mic_thread *thread, uin
 /* Put a mapping into a process under its proven image. */
 void mic_target_map_into(struct mic_target *target, struct mic_process *process,
                          const struct mic_target_map *map);
+/* The frames of a chain: those inside the kernel, then *frames as unwound from registers and copy,
+ * which ended for a reason, or the chain's own. Gives why the stack ends. */
+enum mic_end mic_target_chain_frames(struct mic_target *target, const struct mic_process *process,
+                                     const struct mic_target_chain *chain, enum mic_end end,
+                                     const struct mic_frame **frames, size_t *count);
 /* Write the rows of mappings that ended. */
 void mic_target_write_mappings(struct mic_target *target, const struct mic_process *process,
                                const mic_mappings *mappings, uint64_t end_ns);

@@ -24,6 +24,7 @@ local M = {}
 local SHIPPED = {
   "usprof",
   "pprof",
+  "perf",
   "firefox",
   "speedscope",
   "chrome",

@@ -1,0 +1,459 @@
+/* perfdata.c - records of a perf.data file to a target's events. */
+#include "import/perfdata.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "image/guard.h"
+#include "import/perfdata_inside.h"
+
+enum {
+  SOURCES_MAX = 255,            /* samples.source is a u8 */
+  MAX_STACK = 127,              /* kernel.perf_event_max_stack, where the event does not say */
+  MISC_FORK_SYNTHETIC = 1 << 13 /* PERF_RECORD_MISC_FORK_EXEC: made by perf of what ran before */
+};
+/* Older headers lack them; the numbers are the kernel's ABI. */
+#define CONTEXT_USER_DEFERRED ((uint64_t)-640)
+#define CONTEXT_FIRST ((uint64_t)-4095) /* PERF_CONTEXT_MAX */
+
+static uint64_t relative(const struct mic_perfdata *p, uint64_t time_ns) {
+  return time_ns > p->start_ns ? time_ns - p->start_ns : 0;
+}
+
+/* ---- sources ---- */
+
+static void write_source(struct mic_perfdata *p, struct mic_perfdata_event *event) {
+  bool software = event->type == PERF_TYPE_SOFTWARE;
+  struct mic_sources_row row = {.name = event->name, .period = event->period};
+  char text[48];
+  if (!row.name) {
+    snprintf(text, sizeof text, "event %u:0x%llx", event->type, (unsigned long long)event->config);
+    row.name = mic_writer_text(p->writer, text);
+  }
+  row.unit = MIC_UNIT_COUNT;
+  if (software && event->config <= PERF_COUNT_SW_TASK_CLOCK) row.unit = MIC_UNIT_CPU_NS;
+  if (event->type == PERF_TYPE_HARDWARE && (event->config & 0xffffffff) == PERF_COUNT_HW_CPU_CYCLES)
+    row.unit = MIC_UNIT_CYCLES;
+  /* What is counted is the event itself. */
+  if (row.unit == MIC_UNIT_COUNT) row.unit_name = row.name;
+  event->source = mic_writer_sources(p->writer, &row);
+}
+
+static bool is_dummy(const struct mic_perfdata_event *event) {
+  return event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_DUMMY;
+}
+
+/* In the order of the events; what only tells of mappings is no source until it has a sample. */
+static void write_sources(struct mic_perfdata *p) {
+  if (p->sources) return;
+  p->sources = true;
+  for (size_t i = 0; i < p->events.count && i < SOURCES_MAX; i++)
+    if (!is_dummy(&p->events.at[i])) write_source(p, &p->events.at[i]);
+}
+
+static bool source_of(struct mic_perfdata *p, struct mic_perfdata_event *event) {
+  write_sources(p);
+  if (event->source == MIC_NONE && mic_writer_rows(p->writer, MIC_TABLE_sources) < SOURCES_MAX)
+    write_source(p, event);
+  return event->source != MIC_NONE;
+}
+
+/* ---- mappings ---- */
+
+/* Files that have no inode in their record are told apart by path and build ID. */
+static void make_inode(struct mic_perfdata *p, struct mic_target_map *map) {
+  char key[4096 + 32];
+  size_t size = strlen(map->path);
+  if (size > 4096) size = 4096;
+  memcpy(key, map->path, size);
+  if (map->build_id) memcpy(key + size, map->build_id, map->build_id_size);
+  map->maj = map->min = UINT32_MAX;
+  map->inode = mic_intern(&p->made, key, size + map->build_id_size) + 1ULL;
+  map->made_inode = true;
+}
+
+static void state_build_id(struct mic_perfdata *p, const struct mic_record *record,
+                           struct mic_target_map *map) {
+  if (record->build_id_size) {
+    map->build_id = record->build_id;
+    map->build_id_size = record->build_id_size;
+    return;
+  }
+  const struct mic_perfdata_build_id *id = mic_perfdata_build_id(p, map->path, strlen(map->path));
+  if (!id || id->ambiguous) return;
+  map->build_id = id->bytes;
+  map->build_id_size = id->size;
+}
+
+static struct mic_target_map map_of(const struct mic_record *record, const char *path) {
+  return (struct mic_target_map){
+    .time_ns = record->time_ns,
+    .pid = record->pid,
+    .tid = record->tid,
+    .address = record->addr,
+    .size = record->len,
+    .file_offset = record->pgoff,
+    .maj = record->maj,
+    .min = record->min,
+    .inode = record->ino,
+    .generation = record->ino_generation,
+    .path = path,
+  };
+}
+
+/* "[kernel.kallsyms]_text" tells where _text is in pgoff; others are modules. */
+static void take_kernel(struct mic_perfdata *p, const struct mic_record *record) {
+  static const char kernel[] = "[kernel.kallsyms]";
+  bool whole = strncmp(record->name, kernel, sizeof kernel - 1) == 0;
+  struct mic_target_map map = map_of(record, whole ? kernel : record->name);
+  const char *problem = "names of the kernel's modules are not proven";
+  struct mic_kernel_names *names = NULL;
+  state_build_id(p, record, &map);
+  if (whole && !p->kernel_asked) {
+    p->kernel_asked = true;
+    problem = "names of this machine are not looked up";
+    if (p->files)
+      p->kernel = mic_kernel_names_open(map.build_id, map.build_id_size, record->pgoff, &problem);
+    char text[32];
+    int size = snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->pgoff);
+    mic_perfdata_fact(p, "kernel_text", text, (size_t)size);
+  }
+  if (whole) names = p->kernel;
+  mic_target_kernel(p->target, &map, names, names ? NULL : problem);
+}
+
+static void take_mapping(struct mic_perfdata *p, const struct mic_record *record) {
+  uint32_t mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  if (record->data || !record->name) return;
+  if (mode == PERF_RECORD_MISC_KERNEL) {
+    take_kernel(p, record);
+    return;
+  }
+  if (mode != PERF_RECORD_MISC_USER) return;
+  struct mic_target_map map = map_of(record, record->name);
+  state_build_id(p, record, &map);
+  if (!record->has_inode && (record->build_id_size || record->name[0] == '/') &&
+      strncmp(record->name, "//", 2) != 0 && record->name[0] != '[')
+    make_inode(p, &map);
+  mic_target_map(p->target, &map);
+}
+
+/* ---- samples ---- */
+
+/* The addresses of a chain by where they are; false when part of it is in a guest. */
+static bool split_chain(struct mic_perfdata *p, const struct mic_record *record) {
+  uint64_t context = record->user ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL;
+  bool whole = true;
+  for (uint32_t i = 0; i < record->ip_count; i++) {
+    uint64_t address;
+    memcpy(&address, record->ips + i, sizeof address);
+    if (address >= CONTEXT_FIRST) {
+      context = address;
+      if (context == CONTEXT_USER_DEFERRED) i++; /* a cookie follows */
+      continue;
+    }
+    if (context == PERF_CONTEXT_KERNEL)
+      *mic_vec_push(&p->kernel_chain) = address;
+    else if (context == PERF_CONTEXT_USER)
+      *mic_vec_push(&p->user_chain) = address;
+    else
+      whole = false;
+  }
+  return whole;
+}
+
+static void make_chain(struct mic_perfdata *p, const struct mic_perfdata_event *event,
+                       const struct mic_record *record, struct mic_target_chain *chain) {
+  uint64_t type = event->layout.sample_type;
+  p->kernel_chain.count = p->user_chain.count = 0;
+  bool whole = split_chain(p, record);
+  chain->unwind = (type & PERF_SAMPLE_REGS_USER) && (type & PERF_SAMPLE_STACK_USER);
+  chain->end = MIC_END_NOT_STATED;
+  if (!(type & PERF_SAMPLE_CALLCHAIN)) chain->end = MIC_END_NO_COPY;
+  /* Without a chain the place itself is known. */
+  bool user = record->user, bare = (type & PERF_SAMPLE_IP) != 0;
+  if (bare && user && !p->user_chain.count) *mic_vec_push(&p->user_chain) = record->ip;
+  if (bare && !user && !p->kernel_chain.count) *mic_vec_push(&p->kernel_chain) = record->ip;
+  uint32_t most = event->max_stack ? event->max_stack : MAX_STACK;
+  if (!whole || p->kernel_chain.count + p->user_chain.count >= most)
+    chain->end = whole ? MIC_END_DEPTH_LIMIT : MIC_END_NOT_STATED;
+  chain->kernel = p->kernel_chain.at;
+  chain->kernel_count = (uint32_t)p->kernel_chain.count;
+  chain->user = p->user_chain.at;
+  chain->user_count = (uint32_t)p->user_chain.count;
+}
+
+static enum mic_end fault_of(const struct mic_record *record) {
+  if (record->regs_abi == PERF_SAMPLE_REGS_ABI_NONE) return MIC_END_NO_REGISTERS;
+  return record->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? MIC_END_COMPAT_CODE : MIC_END_NONE;
+}
+
+/* What the sample holds that no table has a place for. */
+static void count_parts(struct mic_perfdata *p, uint64_t type, uint64_t address) {
+  p->result->samples++;
+  if (type & PERF_SAMPLE_RAW) p->result->fields++;
+  if (type & PERF_SAMPLE_BRANCH_STACK) p->result->branches++;
+  if (type & PERF_SAMPLE_READ) p->result->reads++;
+  /* perf asks for addresses with --call-graph dwarf too, where there are none. */
+  if (address || type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC |
+                         PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR |
+                         PERF_SAMPLE_AUX))
+    p->result->extras++;
+}
+
+_Static_assert((int)MIC_RECORD_REGS == (int)MIC_REG_COUNT, "one register order on both floors");
+
+static void take_sample(struct mic_perfdata *p, struct mic_perfdata_event *event,
+                        const struct mic_record *record) {
+  uint64_t type = event->layout.sample_type;
+  uint32_t mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  struct mic_target_chain chain = {0};
+  struct mic_target_sample sample = {
+    .time_ns = record->time_ns,
+    .pid = record->pid,
+    .tid = record->tid,
+    .cpu = (uint16_t)record->cpu,
+    .weight = type & PERF_SAMPLE_PERIOD ? record->period : event->period,
+    .chain = &chain,
+  };
+  if (!source_of(p, event)) {
+    mic_target_problem(p->target, "samples of more than 255 events are left out", 1);
+    return;
+  }
+  sample.source = (uint8_t)event->source;
+  count_parts(p, type, record->data_addr);
+  if (mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER) {
+    p->result->guests++;
+    chain.end = MIC_END_NOT_STATED;
+  } else {
+    make_chain(p, event, record, &chain);
+  }
+  if (chain.unwind) {
+    sample.fault = fault_of(record);
+    sample.regs.known = record->regs.known;
+    memcpy(sample.regs.r, record->regs.r, sizeof sample.regs.r);
+    sample.stack = (struct mic_stack_copy){
+      .bytes = record->stack,
+      .address = record->regs.r[MIC_REG_RSP],
+      .size = record->stack ? record->stack_size : 0,
+      .full = record->stack_full,
+    };
+  }
+  mic_target_sample(p->target, &sample);
+}
+
+/* ---- losses ---- */
+
+static void take_loss(struct mic_perfdata *p, const struct mic_record *record) {
+  struct mic_losses_row row = {
+    .time_ns = relative(p, record->time_ns),
+    .kind = record->kind == MIC_RECORD_LOST_SAMPLES ? MIC_LOSS_SAMPLES : MIC_LOSS_RECORDS,
+    .count = record->lost,
+    .cpu = (uint16_t)record->cpu,
+  };
+  if (record->lost) mic_writer_losses(p->writer, &row);
+}
+
+static void take_throttle(struct mic_perfdata *p, uint32_t cpu, uint64_t time_ns, bool stops) {
+  bool added;
+  uint32_t at = mic_map_intern(&p->throttled, cpu, 0, (uint32_t)p->throttle_starts.count, &added);
+  if (added) *mic_vec_push(&p->throttle_starts) = 0;
+  uint64_t *start_ns = &p->throttle_starts.at[at];
+  if (stops) {
+    if (!*start_ns) *start_ns = time_ns;
+    return;
+  }
+  struct mic_off_spans_row row = {
+    .start_ns = relative(p, *start_ns),
+    .end_ns = relative(p, time_ns),
+    .kind = MIC_OFF_THROTTLE,
+    .cpu = (uint16_t)cpu,
+  };
+  if (*start_ns && row.end_ns > row.start_ns) mic_writer_off_spans(p->writer, &row);
+  *start_ns = 0;
+}
+
+/* ---- records ---- */
+
+static void take_fork(struct mic_perfdata *p, const struct mic_record *record) {
+  /* What perf made of /proc has the mappings that follow, not those of its parent. */
+  if (record->misc & MISC_FORK_SYNTHETIC && record->pid != record->ppid) return;
+  mic_target_fork(p->target, record->time_ns, record->pid, record->tid, record->ppid, record->ptid);
+}
+
+static void take_record(struct mic_perfdata *p, struct mic_perfdata_event *event,
+                        const struct mic_record *record) {
+  struct mic_target *target = p->target;
+  switch (record->kind) {
+  case MIC_RECORD_SAMPLE: take_sample(p, event, record); break;
+  case MIC_RECORD_MMAP: take_mapping(p, record); break;
+  case MIC_RECORD_COMM:
+    if (record->name)
+      mic_target_name(target, record->time_ns, record->pid, record->tid, record->name,
+                      record->exec);
+    break;
+  case MIC_RECORD_FORK: take_fork(p, record); break;
+  case MIC_RECORD_EXIT: mic_target_exit(target, record->time_ns, record->pid, record->tid); break;
+  case MIC_RECORD_LOST:
+  case MIC_RECORD_LOST_SAMPLES: take_loss(p, record); break;
+  case MIC_RECORD_THROTTLE:
+  case MIC_RECORD_UNTHROTTLE:
+    take_throttle(p, record->cpu, record->time_ns, record->kind == MIC_RECORD_THROTTLE);
+    break;
+  default: p->result->others++;
+  }
+}
+
+/* The first record in order begins the recording. */
+static void note_time(struct mic_perfdata *p, uint64_t time_ns) {
+  if (!time_ns) return;
+  if (!p->started) {
+    p->started = true;
+    p->start_ns = p->end_ns = time_ns;
+    mic_target_start(p->target, time_ns);
+  }
+  if (time_ns > p->end_ns) p->end_ns = time_ns;
+}
+
+void mic_perfdata_take(struct mic_perfdata *p, const struct mic_perfdata_waiting *waiting) {
+  struct mic_perfdata_event *event = mic_perfdata_event(p, waiting->bytes, waiting->size);
+  const uint8_t *bytes = waiting->bytes;
+  struct mic_record record;
+  uint32_t type;
+  if (!event) return;
+  struct mic_perf_layout layout = event->layout;
+  memcpy(&type, bytes, sizeof type);
+  if (type != PERF_RECORD_SAMPLE && !event->marks_all) layout.sample_type = 0;
+  if ((uintptr_t)bytes % 8) {
+    memcpy(p->scratch, bytes, waiting->size);
+    bytes = p->scratch;
+  }
+  if (mic_perf_decode_more(&layout, &event->more, bytes, waiting->size, &record, NULL) != 0) {
+    mic_perfdata_bad(p, waiting->number, waiting->offset);
+    return;
+  }
+  record.time_ns = waiting->time_ns;
+  note_time(p, record.time_ns);
+  take_record(p, event, &record);
+}
+
+/* ---- the whole ---- */
+
+static void write_clocks(struct mic_perfdata *p) {
+  bool monotonic = p->events.count && p->events.at[0].monotonic;
+  struct mic_clocks_row row = {
+    .monotonic_ns = monotonic ? p->start_ns : 0,
+    .duration_ns = p->end_ns - p->start_ns,
+    .boot_id = mic_writer_text(p->writer, ""),
+  };
+  if (p->realtime_ns) row.realtime_ns = p->realtime_ns + (p->start_ns - p->realtime_at_ns);
+  mic_writer_clocks(p->writer, &row);
+  char text[32];
+  int size = snprintf(text, sizeof text, "%llu", (unsigned long long)p->start_ns);
+  /* What perf itself shows as the time of this capture's time 0. */
+  mic_perfdata_fact(p, "perf_start_ns", text, (size_t)size);
+}
+
+static int read_all(struct mic_perfdata *p, struct mic_error *err) {
+  struct mic_target_options options = {
+    .writer = p->writer,
+    .open_image = mic_perfdata_open_image,
+    .open_data = p,
+    .names_later = !p->files,
+    .elsewhere = true,
+  };
+  p->target = mic_target_new(&options);
+  int code = mic_perfdata_open(p, err);
+  if (!code) code = mic_perfdata_records(p, err);
+  if (code) return code;
+  if (p->result->cut)
+    mic_target_problem(p->target, "the perf.data's records end early: the rest is left out", 1);
+  if (p->result->bad_records)
+    mic_target_problem(p->target, "records of the perf.data do not hold together",
+                       p->result->bad_records);
+  for (uint32_t i = 0; i < p->throttled.room; i++)
+    if (p->throttled.slots[i].value != MIC_NONE)
+      take_throttle(p, (uint32_t)p->throttled.slots[i].a, p->end_ns, false);
+  write_sources(p);
+  mic_target_finish(p->target);
+  write_clocks(p);
+  if (p->result->samples || !(p->result->cut || p->result->bad_records)) return 0;
+  if (p->result->cut)
+    return mic_fail_at(err, p->result->cut_offset, "%.100s: record %llu at byte %llu: %s", p->name,
+                       (unsigned long long)p->result->cut_record,
+                       (unsigned long long)p->result->cut_offset, p->result->cut);
+  return mic_fail_at(err, p->result->first_bad_offset,
+                     "%.100s: record %llu at byte %llu: it does not hold together", p->name,
+                     (unsigned long long)p->result->first_bad,
+                     (unsigned long long)p->result->first_bad_offset);
+}
+
+static void release(struct mic_perfdata *p) {
+  mic_target_free(p->target);
+  mic_kernel_names_free(p->kernel);
+  mic_vec_free(&p->events);
+  mic_map_free(&p->by_id);
+  mic_interner_free(&p->paths);
+  mic_vec_free(&p->build_ids);
+  mic_interner_free(&p->made);
+  mic_map_free(&p->throttled);
+  mic_vec_free(&p->throttle_starts);
+  mic_vec_free(&p->kernel_chain);
+  mic_vec_free(&p->user_chain);
+  mic_vec_free(&p->waiting);
+  mic_vec_free(&p->ready);
+  for (size_t i = 0; i < p->chunks.count; i++) free(p->chunks.at[i].bytes);
+  mic_vec_free(&p->chunks);
+  ZSTD_freeDStream(p->zstd);
+  free(p->part);
+  free(p);
+}
+
+static int read_named(const void *bytes, uint64_t size, bool files, const char *name,
+                      struct mic_writer *writer, struct mic_perfdata_result *result,
+                      struct mic_error *err) {
+  struct mic_perfdata *p = mic_alloc(sizeof *p);
+  *result = (struct mic_perfdata_result){0};
+  p->bytes = bytes;
+  p->size = size;
+  p->name = name;
+  p->files = files;
+  p->writer = writer;
+  p->result = result;
+  int code = read_all(p, err);
+  release(p);
+  return code;
+}
+
+int mic_perfdata_read_memory(const void *bytes, uint64_t size, int files, struct mic_writer *writer,
+                             struct mic_perfdata_result *result, struct mic_error *err) {
+  return read_named(bytes, size, files != 0, "input", writer, result, err);
+}
+
+MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *writer,
+                                 struct mic_perfdata_result *result, struct mic_error *err) {
+  int fd;
+  struct stat st;
+  struct mic_guard *guard = NULL;
+  int code = mic_input_file(input, &fd, err);
+  if (code) return code;
+  if (fstat(fd, &st) != 0)
+    code = mic_fail_sys(err, "reading %.180s", mic_input_name(input));
+  else if (st.st_size == 0)
+    code = mic_fail_at(err, 0, "%.150s: byte 0: no perf.data: it is empty", mic_input_name(input));
+  else
+    code = mic_guard_map(fd, (size_t)st.st_size, mic_input_name(input), &guard, err);
+  close(fd);
+  if (code) return code;
+  code = read_named(mic_guard_bytes(guard), (uint64_t)st.st_size, true, mic_input_name(input),
+                    writer, result, err);
+  if (!code && mic_guard_damaged(guard))
+    code =
+      mic_fail(err, MIC_EFORMAT, "%.150s became shorter while it was read", mic_input_name(input));
+  mic_guard_unmap(guard);
+  return code;
+}

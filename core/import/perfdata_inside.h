@@ -1,0 +1,124 @@
+/*
+ * perfdata_inside.h - a perf.data file as the files that read it share it.
+ *
+ * perfdata_file.c reads what stands around the records (header, attributes, features), and the same
+ * facts where a pipe has them as records; perfdata_order.c finds the records and gives them in
+ * order of time; perfdata_image.c opens files by build ID; perfdata.c hands records to the target.
+ */
+#ifndef MIC_IMPORT_PERFDATA_INSIDE_H
+#define MIC_IMPORT_PERFDATA_INSIDE_H
+
+#include <stdbool.h>
+
+#include "base/cursor.h"
+#include "base/map.h"
+#include "import/perfdata.h"
+#include "perf/record.h"
+#include "target/kernel.h"
+#include "target/target.h"
+
+/* An event: one of the attributes the file begins with. */
+struct mic_perfdata_event {
+  struct mic_perf_layout layout;
+  struct mic_perf_more more;
+  uint64_t period; /* 0: by frequency, each sample has its own */
+  uint64_t config;
+  uint32_t type;
+  uint32_t name;   /* the writer's string, 0: not told */
+  uint32_t source; /* its row, or MIC_NONE */
+  uint32_t max_stack;
+  bool monotonic; /* stamped by CLOCK_MONOTONIC, else by the kernel's scheduler clock */
+  bool marks_all; /* sample_id_all: every record has a trailer */
+};
+
+struct mic_perfdata_build_id {
+  uint8_t bytes[20];
+  uint8_t size;
+  bool ambiguous; /* several for one path: none is proven */
+};
+
+struct mic_perfdata_waiting {
+  uint64_t time_ns;
+  const uint8_t *bytes;
+  uint64_t number, offset;
+  uint32_t size, chunk; /* chunk: of decompressed records, or MIC_NONE */
+};
+
+/* Decompressed records, kept while some of them wait. */
+struct mic_perfdata_chunk {
+  uint8_t *bytes;
+  uint32_t held;
+};
+
+typedef MIC_VEC(struct mic_perfdata_waiting) mic_perfdata_waits;
+
+struct mic_perfdata {
+  const uint8_t *bytes; /* the file */
+  size_t size;
+  const char *name;
+  bool pipe;
+  bool files;              /* files of this machine may be opened */
+  uint64_t data, data_end; /* where its records lie */
+  uint64_t features[4];    /* bits */
+  bool features_known;     /* perf ended well */
+  MIC_VEC(struct mic_perfdata_event) events;
+  struct mic_map by_id;      /* an event's id -> its number */
+  struct mic_interner paths; /* of build IDs, by the same number */
+  MIC_VEC(struct mic_perfdata_build_id) build_ids;
+  struct mic_interner made;      /* path and build ID of files without inode -> number */
+  uint32_t id_at, id_before_end; /* words: where samples, and other records, have their id */
+  bool finds_ids;
+  uint64_t realtime_ns, realtime_at_ns; /* the wall clock at a time of the file's; 0: not known */
+
+  struct mic_writer *writer;
+  struct mic_target *target;
+  struct mic_kernel_names *kernel;
+  bool kernel_asked;
+  const struct mic_record *mapped; /* the mapping whose image is being opened */
+  struct mic_perfdata_result *result;
+  uint64_t start_ns, end_ns; /* the times of the first and the last record that has one */
+  bool started, sources;
+  bool clock_told;          /* clock's meta row is written */
+  struct mic_map throttled; /* cpu -> index */
+  MIC_VEC(uint64_t) throttle_starts;
+  MIC_VEC(uint64_t) kernel_chain;
+  MIC_VEC(uint64_t) user_chain;
+
+  mic_perfdata_waits waiting, ready;
+  uint64_t round_max_ns, flush_ns; /* the latest time so far; what the last round's end allows */
+  MIC_VEC(struct mic_perfdata_chunk) chunks;
+  uint64_t held_bytes;
+  void *zstd;
+  uint8_t *part; /* a record of a compressed stream that is not whole yet */
+  size_t part_size;
+  /* A record that is not aligned where it lies; its size is 16 bits. */
+  _Alignas(8) uint8_t scratch[65536];
+};
+
+/* ---- perfdata_file.c ---- */
+int mic_perfdata_open(struct mic_perfdata *p, struct mic_error *err);
+/* A record of perf's own that tells what the header of a file does.  0, also for all others. */
+int mic_perfdata_told(struct mic_perfdata *p, const uint8_t *bytes, size_t size, uint64_t offset,
+                      struct mic_error *err);
+/* After the last attribute: where ids stand. */
+int mic_perfdata_settle(struct mic_perfdata *p, struct mic_error *err);
+void mic_perfdata_fact(struct mic_perfdata *p, const char *key, const char *value, size_t size);
+/* The build ID of a path, or NULL. */
+const struct mic_perfdata_build_id *mic_perfdata_build_id(const struct mic_perfdata *p,
+                                                          const char *path, size_t size);
+
+/* ---- perfdata_order.c ---- */
+/* Gives every record, in order of time, to mic_perfdata_take. */
+int mic_perfdata_records(struct mic_perfdata *p, struct mic_error *err);
+void mic_perfdata_bad(struct mic_perfdata *p, uint64_t number, uint64_t offset);
+/* The event of a record, or NULL. */
+struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint8_t *bytes,
+                                              size_t size);
+
+/* ---- perfdata_image.c ---- */
+int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const char **problem);
+
+/* ---- perfdata.c ---- */
+void mic_perfdata_take(struct mic_perfdata *p, const struct mic_perfdata_waiting *waiting);
+
+#endif

@@ -1,0 +1,55 @@
+--- perf: perf.data, what `perf record` writes.
+
+local ffi = require("ffi")
+
+local core = require("microscope.core")
+local input = require("microscope.input")
+
+local C = core.C
+
+local PARTS = {
+  { "fields", "the fields of %d tracepoint samples" },
+  { "branches", "the branch stacks of %d samples" },
+  { "reads", "the group counts of %d samples" },
+  { "extras", "addresses, weights and the like of %d samples" },
+  { "guests", "the stacks of %d samples in virtual machines" },
+  { "others", "%d records of context switches, cgroups, BPF programs and the like" },
+}
+
+local function tell(result, ctx)
+  local bad = tonumber(result.bad_records)
+  if bad > 0 then
+    ctx.lost("%d record%s that do%s not hold together: the first is record %d at byte %d", bad,
+      bad == 1 and "" or "s", bad == 1 and "es" or "", tonumber(result.first_bad),
+      tonumber(result.first_bad_offset))
+  end
+  if result.cut ~= nil then
+    ctx.lost("all from record %d at byte %d on: %s", tonumber(result.cut_record),
+      tonumber(result.cut_offset), ffi.string(result.cut))
+  end
+  for _, part in ipairs(PARTS) do
+    local count = tonumber(result[part[1]])
+    if count > 0 then ctx.lost(part[2], count) end
+  end
+end
+
+local function read(path, ctx)
+  local result, err = ffi.new("struct mic_perfdata_result"), core.new_error()
+  local ok, why = input.with(path, function(handle)
+    return core.check(C.mic_perfdata_read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  tell(result, ctx)
+  return true
+end
+
+return {
+  name = "perf",
+  summary = "perf.data, what perf record writes.",
+  extensions = { ".data" },
+  detect = function(head)
+    local magic = head:sub(1, 8)
+    return magic == "PERFILE2" or magic == "2ELIFREP" or magic == "PERFFILE"
+  end,
+  read = read,
+}

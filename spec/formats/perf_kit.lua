@@ -1,0 +1,160 @@
+--- perf_kit.lua - perf.data files beside what `perf script` says of them, sample by sample.
+
+local bit = require("bit")
+local ffi = require("ffi")
+
+local capture = require("microscope.capture")
+local helper = require("spec.helper")
+
+local M = {}
+
+local SIGNAL, UNMAPPED = 1, 3 -- mic_location
+local OUTERMOST, ENTRY = 1, 2 -- mic_end
+
+--- The samples that perf script sees: {tid, time (digits), period, ips (hex, innermost first)}.
+function M.script(folder, file)
+  local out, err, status = helper.run(
+    ("perf script -i %s -F tid,time,event,period,ip,sym,dso --ns --no-inline"):format(file), folder)
+  assert(status == 0, err)
+  local samples, last = {}, nil
+  for line in out:gmatch("[^\n]+") do
+    local tid, seconds, ns, period = line:match("^%s*(%d+)%s+(%d+)%.(%d+):%s+(%d+)%s")
+    if tid then
+      last = { tid = tonumber(tid), time = seconds .. ns, period = tonumber(period), ips = {},
+        nowhere = {} }
+      samples[#samples + 1] = last
+    else
+      local ip, image = line:match("^%s+(%x+) .*(%b())$")
+      if ip then
+        last.ips[#last.ips + 1] = ip
+        last.nowhere[#last.ips] = image == "([unknown])"
+      end
+    end
+  end
+  return samples
+end
+
+local function hex(value) return (bit.tohex(value):gsub("^0+(%x)", "%1")) end
+
+local function fact(cap, key)
+  for i = 0, cap:rows("meta") - 1 do
+    if cap:string(cap:array("meta", "key")[i]) == key then
+      return cap:string(cap:array("meta", "value")[i])
+    end
+  end
+end
+
+-- "1264807000" of a u64, all digits.
+local function digits(value) return (tostring(value):gsub("ULL$", "")) end
+
+-- The segments of an ELF file: perf shows places in files, captures the addresses of the ELF file.
+local segments = setmetatable({}, { __index = function(known, path)
+  local out = helper.run("readelf -lW " .. helper.quote(path))
+  local list = {}
+  for offset, address, size in out:gmatch("LOAD +0x(%x+) 0x(%x+) 0x%x+ 0x(%x+)") do
+    list[#list + 1] = { tonumber(offset, 16), tonumber(address, 16), tonumber(size, 16) }
+  end
+  known[path] = list
+  return list
+end })
+
+local function place_in_file(path, address)
+  for _, segment in ipairs(segments[path]) do
+    local into = tonumber(address) - segment[2]
+    if into >= 0 and into < segment[3] then return segment[1] + into + 0ULL end
+  end
+  return address
+end
+
+local function frames(cap, node)
+  local parent, location = cap:array("stacks", "parent"), cap:array("stacks", "location")
+  local kind, offset = cap:array("locations", "kind"), cap:array("locations", "offset")
+  local module, paths = cap:array("locations", "module"), cap:array("modules", "path")
+  local out = {}
+  while parent[node] ~= capture.NONE do
+    local l = location[node]
+    local at, path = offset[l], module[l] ~= capture.NONE and cap:string(paths[module[l]]) or ""
+    if kind[l] <= SIGNAL and path:sub(1, 1) == "/" then at = place_in_file(path, at) end
+    out[#out + 1] = { offset = at, kind = kind[l], path = path, ip = hex(at) }
+    node = parent[node]
+  end
+  return out, cap:array("stacks", "end")[node]
+end
+
+--- The samples of a capture made of a perf.data, in the same form, with frames and end.
+function M.ours(path)
+  return assert(capture.with(path, function(cap)
+    local start = ffi.new("uint64_t", 0)
+    for digit in fact(cap, "perf_start_ns"):gmatch("%d") do start = start * 10 + tonumber(digit) end
+    local tid, out = cap:array("threads", "tid"), {}
+    local time, thread = cap:array("samples", "time_ns"), cap:array("samples", "thread")
+    local stack, weight = cap:array("samples", "stack"), cap:array("samples", "weight")
+    for i = 0, cap:rows("samples") - 1 do
+      local list, reason = frames(cap, stack[i])
+      out[#out + 1] = { tid = tid[thread[i]], time = digits(start + time[i]),
+        period = tonumber(weight[i]), frames = list, whole = reason == OUTERMOST or reason == ENTRY,
+        reason = reason }
+    end
+    return out
+  end))
+end
+
+local function is_kernel(ip) return #ip == 16 and ip:sub(1, 4) == "ffff" end
+
+-- Whether a frame is the one that perf shows there.  Callers are return addresses: the kernel's
+-- chains have them as they are, perf's unwinder gives the address one below as we do.
+local function same(frame, ip, first_of_its_kind, unwound)
+  local offset = frame.offset
+  local exact = first_of_its_kind or frame.kind == SIGNAL or (unwound and not is_kernel(ip))
+  if not exact then offset = offset + 1 end
+  return hex(offset) == ip
+end
+
+--- Compare frame by frame: "same", or why not ("longer": perf goes on where our stack ended,
+-- "shorter": perf ended before, "other") and the place.
+function M.compare(ours, theirs, unwound)
+  local count, before = math.min(#ours.frames, #theirs.ips), nil
+  for i = 1, count do
+    local kernel = is_kernel(theirs.ips[i])
+    if not same(ours.frames[i], theirs.ips[i], before ~= kernel, unwound) then return "other", i end
+    before = kernel
+  end
+  if #ours.frames == #theirs.ips then return "same" end
+  return #ours.frames < #theirs.ips and "longer" or "shorter", count + 1
+end
+
+-- Whether perf's frames from `at` on are frames of ours, in order: it left out those between.
+local function skips(ours, theirs, at)
+  local next_frame = at
+  for i = at, #theirs.ips do
+    repeat
+      local frame = ours.frames[next_frame]
+      next_frame = next_frame + 1
+      if not frame then return false end
+    until frame.ip == theirs.ips[i]
+  end
+  return true
+end
+
+--- What proves that a disagreement is perf's fault, or is none; nil: nothing does.
+function M.proof(ours, theirs, why, at, unwound)
+  if why == "same" then return "same" end
+  -- libunwind takes what lies past the copy, or what is no return address, for one.
+  if theirs.nowhere[at] then return "perf's frame is in no code" end
+  -- Each of our steps is proven, by call-frame information or by the code itself.
+  if why == "shorter" and unwound then return "perf ends before" end
+  -- Frame pointers led to what is no address: perf discards the whole chain then.
+  if #theirs.ips == 0 then return "perf discards the chain" end
+  if ours.whole and theirs.ips[#theirs.ips] ~= ours.frames[#ours.frames].ip then
+    return "ours reaches the program's entry, perf's does not"
+  end
+  -- perf keeps the mappings of the program that execve has taken away already.
+  -- Without a table it follows %rbp, which functions built without frame pointers leave alone.
+  if ours.whole and skips(ours, theirs, at) then return "perf leaves frames out" end
+  local last = at == #theirs.ips and at == #ours.frames
+  if last and is_kernel(theirs.ips[at - 1] or "") and ours.frames[at].kind == UNMAPPED then
+    return "in execve"
+  end
+end
+
+return M

@@ -1,0 +1,185 @@
+-- perf.data files: what `perf script` says of them, and what is odd or damaged.
+
+local ffi = require("ffi")
+
+local capture = require("microscope.capture")
+local helper = require("spec.helper")
+local kit = require("spec.formats.kit")
+local perf_kit = require("spec.formats.perf_kit")
+
+local CORPUS = helper.root .. "/fixtures/fuzz/perfdata/"
+
+-- Sorts through the C library, recurses, and maps and unmaps memory: leaves of two images, a chain
+-- of known depth, time in the kernel.
+local SOURCE = [[
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) unsigned leaf(unsigned n) {
+  volatile unsigned x = 0;
+  for (unsigned i = 0; i < n; i++) x += i * i;
+  return x;
+}
+__attribute__((noinline)) unsigned deep(unsigned depth, unsigned n) {
+  return depth ? deep(depth - 1, n) + 1 : leaf(n);
+}
+static int order(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int main(void) {
+  static int values[20000];
+  unsigned sum = 0;
+  for (int i = 0; i < 150; i++) {
+    sum += deep(i % 20, 200000);
+    for (int k = 0; k < 20000; k++) values[k] = rand();
+    qsort(values, 20000, sizeof *values, order);
+    char *block = malloc(1 << 20);
+    memset(block, i, 1 << 20);
+    sum += block[77];
+    free(block);
+  }
+  return sum == 1;
+}
+]]
+
+local function why_not()
+  if not kit.has("perf") then return "perf is not installed" end
+  local _, _, status = helper.run("perf record -q -e cpu-clock -o probe.data true")
+  return status ~= 0 and "perf may not record here (CAP_PERFMON)" or nil
+end
+
+describe("convert from perf.data:", function()
+  local folder, refused
+  setup(function()
+    folder, refused = helper.folder(), why_not()
+    helper.write(folder .. "/work.c", SOURCE)
+    local _, err, status = helper.run("cc -O2 -g -fno-omit-frame-pointer work.c -o work", folder)
+    assert(status == 0, err)
+  end)
+  teardown(function() helper.remove(folder) end)
+
+  local function record(options, name, command)
+    local _, err, status = helper.run(
+      ("timeout -s KILL 60 perf record -q -e cpu-clock -F 997 %s -o %s.data %s"):format(options,
+        name, command or "./work"), folder)
+    assert(status == 0, err)
+    kit.convert(folder, ("%s.data %s.usprof"):format(name, name))
+    return perf_kit.ours(folder .. "/" .. name .. ".usprof"),
+      perf_kit.script(folder, name .. ".data")
+  end
+
+  -- Every sample has the same time, thread and weight; stacks are the same or differ by a proof.
+  local function agree(ours, theirs, unwound)
+    local proofs = {}
+    assert.equal(#theirs, #ours)
+    for i = 1, #theirs do
+      local a, b = ours[i], theirs[i]
+      assert.same({ b.tid, b.time, b.period }, { a.tid, a.time, a.period })
+      local why, at = perf_kit.compare(a, b, unwound)
+      local proof = perf_kit.proof(a, b, why, at, unwound)
+      assert(proof, ("sample %d of time %s: %s at frame %s"):format(i, a.time, why, tostring(at)))
+      proofs[proof] = (proofs[proof] or 0) + 1
+    end
+    return proofs
+  end
+
+  it("has perf script's samples, of frame pointers", function()
+    if refused then return pending(refused) end
+    local ours, theirs = record("-g", "fp")
+    local proofs = agree(ours, theirs, false)
+    assert.is_true(#ours > 100)
+    assert.is_true(proofs.same >= 0.99 * #ours)
+  end)
+
+  it("has perf script's samples, of copies of stacks", function()
+    if refused then return pending(refused) end
+    local ours, theirs = record("--call-graph dwarf --buildid-all", "dwarf")
+    local proofs, whole = agree(ours, theirs, true), 0
+    for _, sample in ipairs(ours) do whole = whole + (sample.whole and 1 or 0) end
+    assert.is_true(proofs.same >= 0.9 * #ours)
+    assert.is_true(whole >= 0.95 * #ours)
+  end)
+
+  it("explains where perf's unwinder goes astray", function()
+    if refused then return pending(refused) end
+    local ours, theirs = record("--call-graph dwarf,16384 --buildid-all", "cc",
+      "cc -O2 -c work.c -o /dev/null")
+    agree(ours, theirs, true)
+  end)
+
+  it("reads pipes, compressed records and build IDs of mappings", function()
+    if refused then return pending(refused) end
+    agree(record("-g --buildid-mmap", "mmap"))
+    agree(record("-g -z", "zstd"))
+    local _, err, status = helper.run("perf record -q -e cpu-clock -g -o - ./work >pipe.data",
+      folder)
+    assert(status == 0, err)
+    kit.convert(folder, "- pipe.usprof <pipe.data")
+    agree(perf_kit.ours(folder .. "/pipe.usprof"), perf_kit.script(folder, "pipe.data"))
+  end)
+
+  it("keeps events apart, with their units and periods", function()
+    kit.convert(folder, CORPUS .. "events events.usprof")
+    assert(capture.with(folder .. "/events.usprof", function(cap)
+      local name, unit = cap:array("sources", "name"), cap:array("sources", "unit")
+      local period, unit_name = cap:array("sources", "period"), cap:array("sources", "unit_name")
+      assert.same({ "cpu-clock", "page-faults" }, { cap:string(name[0]), cap:string(name[1]) })
+      assert.same({ 0, 2 }, { unit[0], unit[1] })
+      assert.equal("page-faults", cap:string(unit_name[1]))
+      assert.same({ 2000000, 2000000 }, { tonumber(period[0]), tonumber(period[1]) })
+      return assert.is_true(cap:array("clocks", "monotonic_ns")[0] > ffi.new("uint64_t", 0))
+    end))
+  end)
+
+  it("names no file that is not proven", function()
+    kit.convert(folder, CORPUS .. "pipe unproven.usprof")
+    assert(capture.with(folder .. "/unproven.usprof", function(cap)
+      local problem, kind = cap:array("modules", "problem"), cap:array("locations", "kind")
+      local told = 0
+      for i = 0, cap:rows("modules") - 1 do
+        if cap:string(problem[i]):find("tell its build ID", 1, true) then told = told + 1 end
+      end
+      assert.is_true(told > 0)
+      for i = 0, cap:rows("locations") - 1 do assert.is_true(kind[i] == 5 or kind[i] == 0) end
+      return assert.equal(0, cap:rows("functions"))
+    end))
+  end)
+
+  it("gives what is there of a file that ends early", function()
+    local bytes = helper.read(CORPUS .. "fp")
+    -- perf that is killed leaves the size of the records at 0 (byte 48 of the header).
+    helper.write(folder .. "/cut.data", bytes:sub(1, 48) .. ("\0"):rep(8) .. bytes:sub(57, 2600))
+    local told = kit.convert(folder, "cut.data cut.usprof")
+    assert.matches("all from record %d+ at byte %d+ on: a record is not whole", told)
+    assert(capture.with(folder .. "/cut.usprof", function(cap)
+      assert.is_true(cap:rows("samples") > 0)
+      return assert.is_true(cap:rows("problems") >= 2)
+    end))
+  end)
+
+  it("refuses by name what it does not read", function()
+    local function refuse(bytes, pattern)
+      helper.write(folder .. "/bad.data", bytes)
+      assert.matches(pattern, kit.refused(folder, "bad.data bad.usprof"))
+    end
+    local fp = helper.read(CORPUS .. "fp")
+    refuse("2ELIFREP" .. ("\0"):rep(200), "big%-endian")
+    refuse("PERFFILE" .. ("\0"):rep(200), "before Linux 3%.2")
+    refuse(fp:sub(1, 60), "byte 60: the header is cut short")
+    refuse(fp:sub(1, 24) .. ("\255"):rep(8) .. fp:sub(33), "byte 24: the events' attributes")
+    local arch = fp:find("%zx86_64%z") + 1
+    refuse(fp:sub(1, arch - 1) .. "aarch64" .. fp:sub(arch + 7),
+      "recorded on aarch64: only recordings of x86_64")
+    -- A record of an Intel PT trace, first in the data.
+    local at = 1 + fp:byte(41) + 256 * fp:byte(42)
+    refuse(fp:sub(1, at - 1) .. "\70\0\0\0\0\0\16\0\1\0\0\0\0\0\0\0" .. fp:sub(at + 16),
+      "record 1 at byte %d+: it holds an Intel PT trace")
+  end)
+
+  it("counts records that do not hold together", function()
+    local fp = helper.read(CORPUS .. "fp")
+    local at = 1 + fp:byte(41) + 256 * fp:byte(42)
+    -- The second record becomes a sample of its size.
+    local second = at + fp:byte(at + 6) + 256 * fp:byte(at + 7)
+    helper.write(folder .. "/odd.data", fp:sub(1, second - 1) .. "\9" .. fp:sub(second + 1))
+    assert.matches("1 record that does not hold together: the first is record 2 at byte %d+",
+      kit.convert(folder, "odd.data odd.usprof"))
+  end)
+end)
