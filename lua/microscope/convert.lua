@@ -25,6 +25,7 @@ local SHIPPED = {
   "usprof",
   "pprof",
   "perf",
+  "perf-script",
   "firefox",
   "speedscope",
   "chrome",

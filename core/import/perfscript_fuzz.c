@@ -1,0 +1,14 @@
+/* perfscript_fuzz.c - any bytes as the text of `perf script`. */
+#include "import/fuzz.h"
+#include "import/perfscript.h"
+
+static int import(struct mic_input *input, struct mic_writer *writer, struct mic_error *err) {
+  struct mic_perfscript_result result;
+  return mic_perfscript_read(input, writer, &result, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  fuzz_import(bytes, size, import);
+  return 0;
+}
