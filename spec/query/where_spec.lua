@@ -56,6 +56,8 @@ describe("the language of --where", function()
     for expression, want in pairs {
       [""] = "^expected one of thread, .* %(column 1, at the end%)$",
       ["thread"] = "^expected = != .* %(column 7, at the end%)$",
+      ["time > " .. ("9"):rep(400) .. "s"] = "is 2%^64 ns or more %(column 8, ",
+      ["time = 1s..20000000000s"] = "^'20000000000s' is 2%^64 ns or more %(column 12, ",
       ["thread ="] = "^expected a value %(column 9, at the end%)$",
       ["thread = main x"] = "^expected 'and', 'or' or the end %(column 15, at 'x'%)$",
       ["(cpu = 1"] = "^expected '%)' %(column 9, at the end%)$",
@@ -77,7 +79,7 @@ describe("the language of --where", function()
   end)
 
   it("is not brought down by depth or length", function()
-    assert.equal("it is nested too deeply (column 1, at '" .. ("("):rep(17) .. "...')",
+    assert.equal("it is too long, or nested too deeply (column 1, at '" .. ("("):rep(17) .. "...')",
       parsed(("("):rep(100000) .. "cpu=1" .. (")"):rep(100000)))
     assert.matches("^it has more than 60 tests", parsed(("cpu=1 or "):rep(60) .. "cpu=1"))
     assert.matches("^or%(or%(", parsed(("cpu=1 or "):rep(59) .. "cpu=1"))
@@ -202,6 +204,37 @@ describe("a bound expression", function()
     _, why = profile.of(cap, { where = "label.none = 1" })
     assert.matches("^no sample has a label 'none'.*%(column 1, ", why)
     assert.is_truthy(profile.of(cap, { where = "function = part0", lenient = true }))
+  end)
+
+  it("takes as many tests as it says, however they nest, and no more", function()
+    local flat, nested = {}, "cpu = 0"
+    for i = 1, 60 do flat[i] = i % 2 == 0 and "not cpu = " .. i or "time < " .. i .. "ns" end
+    for i = 1, 59 do nested = ("cpu < %d and not (%s)"):format(i, nested) end
+    for _, expression in ipairs { table.concat(flat, " or "), table.concat(flat, " and "),
+      nested:gsub("[()]", ""), ("not "):rep(100) .. "cpu = 0" } do
+      assert.is_truthy(where.bind(cap, assert(where.parse(expression))).filter(0, 10))
+    end
+    local function row(tests) return "cpu = 0" .. (" or cpu = 0"):rep(tests - 1) end
+    assert.matches("^it has more than 60 tests", parsed(row(61)))
+    assert.matches("^it has more than 60 tests", parsed(row(5000)))
+    assert.matches("^it is too long, or nested too deeply", parsed(row(100000)))
+    assert.matches("^it is too long, or nested too deeply", parsed(("not "):rep(1000) .. "cpu = 0"))
+  end)
+
+  it("gives the same for an expression as for its parts", function()
+    local samples = cap:rows("samples")
+    local function chosen(expression)
+      local keep, out = where.bind(cap, assert(where.parse(expression))).filter(0, samples), {}
+      for i = 0, samples - 1 do out[i + 1] = keep[i] == 1 end
+      return out
+    end
+    local a, b, c = chosen("thread ~ worker"), chosen("cpu = 2"), chosen("time > 100us")
+    local all, none = chosen("not (thread ~ worker or not (cpu = 2 and time > 100us))"),
+      chosen("(thread ~ worker or cpu = 2) and not (time > 100us and cpu = 2)")
+    for i = 1, samples do
+      assert.equal(not (a[i] or not (b[i] and c[i])), all[i])
+      assert.equal((a[i] or b[i]) and not (c[i] and b[i]), none[i])
+    end
   end)
 
   it("stays compiled", function()

@@ -231,35 +231,49 @@ local function time_source(test)
   return ("(t %s %.0fULL and 1 or 0)"):format(test.compare, value)
 end
 
-local function emit(ast, bound)
-  if ast.op == "not" then return ("bxor(%s, 1)"):format(emit(ast[1], bound)) end
-  if ast.op ~= "test" then
-    return ("b%s(%s, %s)"):format(ast.op, emit(ast[1], bound), emit(ast[2], bound))
+-- Lua that puts what a tree says of row i into the local rN, N being `at`; deeper parts of the tree
+-- use the locals after it.  A statement each: nested calls would pass LuaJIT's limit of depth.
+local function emit(ast, bound, at)
+  bound.locals = math.max(bound.locals, at)
+  local function put(format, ...)
+    bound.lines[#bound.lines + 1] = ("    r%d = " .. format):format(at, ...)
   end
-  if ast.field == "time" then return time_source(ast) end
-  local mask, index = MASKS[ast.field](bound.cap, ast, bound.keys, bound.lenient)
-  bound.masks[#bound.masks + 1] = mask
-  return ("m%d[%s]"):format(#bound.masks, index)
+  if ast.op == "not" then
+    emit(ast[1], bound, at)
+    put("bxor(r%d, 1)", at)
+  elseif ast.op ~= "test" then
+    emit(ast[1], bound, at)
+    emit(ast[2], bound, at + 1)
+    put("b%s(r%d, r%d)", ast.op, at, at + 1)
+  elseif ast.field == "time" then
+    put("%s", time_source(ast))
+  else
+    local mask, index = MASKS[ast.field](bound.cap, ast, bound.keys, bound.lenient)
+    bound.masks[#bound.masks + 1] = mask
+    put("m%d[%s]", #bound.masks, index)
+  end
 end
 
 local COLUMNS = { thread = "thread", cpu = "cpu", stack = "stack", time = "time_ns" }
 local ORDER = { "thread", "cpu", "stack", "time" }
 
 -- The loop of an expression as Lua source.
-local function source_of(body, masks)
-  local names = {}
-  for i = 1, masks do names[i] = ("local m%d = masks[%d]\n"):format(i, i) end
+local function source_of(bound)
+  local masks, locals = {}, {}
+  for i = 1, #bound.masks do masks[i] = ("  local m%d = masks[%d]\n"):format(i, i) end
+  for i = 1, bound.locals do locals[i] = "r" .. i end
   return ([[
 local bit = require("bit")
 local band, bor, bxor = bit.band, bit.bor, bit.bxor
 local masks = ...
-%sreturn function(rows, first, thread, cpu, stack, time, keep)
-  for i = 0, rows - 1 do
-    local t = time[i]
-    keep[i] = %s
+return function(rows, first, thread, cpu, stack, time, keep)
+%s  for i = 0, rows - 1 do
+    local t, %s = time[i]
+%s
+    keep[i] = r1
   end
 end
-]]):format(table.concat(names), body)
+]]):format(table.concat(masks), table.concat(locals, ", "), table.concat(bound.lines, "\n"))
 end
 
 local function arrays_of(cap)
@@ -285,14 +299,14 @@ end
 -- are chosen; the array is used again at the next call.  source is the Lua it runs.
 -- options.lenient: a function or label that the capture does not have matches nothing.
 function M.bind(cap, ast, options)
-  local bound = { cap = cap, keys = keys_query.build(cap), masks = {},
+  local bound = { cap = cap, keys = keys_query.build(cap), masks = {}, lines = {}, locals = 0,
     lenient = options and options.lenient }
-  local ok, body = pcall(emit, ast, bound)
+  local ok, err = pcall(emit, ast, bound, 1)
   if not ok then
-    if type(body) ~= "table" then body = { message = tostring(body), column = 1 } end
-    return nil, body
+    if type(err) ~= "table" then err = { message = tostring(err), column = 1 } end
+    return nil, err
   end
-  local source = source_of(body, #bound.masks)
+  local source = source_of(bound)
   local row_loop = assert(loadstring(source, "=where"))(bound.masks)
   return { filter = make_filter(cap, row_loop), source = source, row_loop = row_loop }
 end

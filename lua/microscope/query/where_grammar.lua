@@ -24,7 +24,8 @@ local M = {}
 local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
 local C, Cc, Cp, Ct, Cmt, Cg = lpeg.C, lpeg.Cc, lpeg.Cp, lpeg.Ct, lpeg.Cmt, lpeg.Cg
 
---- How many tests an expression may have: each is an argument of the loop it becomes.
+--- How many tests an expression may have: two locals of the loop it becomes for each, of which
+-- LuaJIT has 200 in a function.
 M.TESTS = 60
 
 -- What a wrong expression raises.
@@ -64,7 +65,9 @@ local function time_of(token, column)
   if not number or not UNITS[unit] then
     raise(column, "'%s' is no time; write it as 2s, 1.5ms, 20us or 300ns", token)
   end
-  return math.floor(tonumber(number) * UNITS[unit] + 0.5)
+  local ns = math.floor(tonumber(number) * UNITS[unit] + 0.5)
+  if ns >= 2 ^ 64 then raise(column, "'%s' is 2^64 ns or more", token) end
+  return ns
 end
 
 local function number_of(token, column)
@@ -187,9 +190,16 @@ local grammar = P {
     * (value + expected("a value")) / make_test,
 }
 
+-- No recursion: a long row of "or" is as deep as it is long.
 local function count(ast)
-  if ast.op == "test" then return 1 end
-  return count(ast[1]) + (ast[2] and count(ast[2]) or 0)
+  local pending, tests = { ast }, 0
+  while #pending > 0 do
+    local node = table.remove(pending)
+    if node.op == "test" then tests = tests + 1 end
+    pending[#pending + 1] = node[1]
+    pending[#pending + 1] = node[2]
+  end
+  return tests
 end
 
 --- The tree of an expression, or nil and {message=, column=}: what is wrong with it, and at which
@@ -201,7 +211,7 @@ function M.parse(expression)
     return nil, { column = 1, message = ("it has more than %d tests"):format(M.TESTS) }
   end
   if type(ast) == "table" then return nil, ast end
-  return nil, { column = 1, message = "it is nested too deeply" }
+  return nil, { column = 1, message = "it is too long, or nested too deeply" }
 end
 
 return M
