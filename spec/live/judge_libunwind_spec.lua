@@ -38,12 +38,9 @@ describe("stacks agree with libunwind's over the same samples:", function()
     assert.equal(0, counts.unexplained, out)
     assert.is_true(counts.stacks >= p.at_least, out)
     assert.is_true(counts.same >= 0.99 * counts.stacks, out)
-    if p.some_short then return end
     -- _init and what crtbegin.o adds (frame_dummy and its kin) have no call-frame information in
-    -- Debian 12: a sample there, seldom taken, ends as 4, MIC_END_NO_UNWIND_INFO.
-    local without = counts.end_4 or 0
-    assert.equal(counts.stacks, counts.whole + without, out)
-    assert.is_true(without <= 3, out)
+    -- Debian 12; and the kernel copies no page that is not there at the moment.
+    if not p.some_short then assert.is_true(counts.whole >= 0.99 * counts.stacks, out) end
   end
 
   local function fixture(title, compiler, source, arguments, more)
