@@ -80,10 +80,9 @@ static void index_unit(struct mic_dwarf_unit *unit, uint32_t id, struct index *i
   mic_dwarf_unit_read(unit);
   if (unit->type == DW_UT_partial) return;
   index->ranges.count = 0;
-  Dwarf_Attribute attr;
-  mic_dwarf_ranges_of(unit, &unit->die, &index->ranges);
+  mic_dwarf_ranges_of(unit, &unit->values, &index->ranges);
   bool says =
-    dwarf_attr(&unit->die, DW_AT_ranges, &attr) || dwarf_attr(&unit->die, DW_AT_high_pc, &attr);
+    mic_dwarf_has(&unit->values, MIC_AT_RANGES) || mic_dwarf_has(&unit->values, MIC_AT_HIGH_PC);
   /* Version 2 cannot say more than one range; what compilers put apart is in no range of it. */
   if (!says || unit->version == 2) add_contents(unit, &index->ranges);
   for (size_t i = 0; i < index->ranges.count; i++)
@@ -101,6 +100,17 @@ static void index_units(struct mic_dwarf *d) {
   mic_vec_free(&index.all);
 }
 
+static void name_once(struct mic_dwarf_unit *unit, struct mic_dwarf_function *f) {
+  if (f->is_named) return;
+  struct mic_dwarf_frame frame;
+  mic_dwarf_name(unit, f->entry, &frame);
+  f->is_named = true;
+  f->name = frame.name;
+  f->linkage_name = frame.linkage_name;
+  f->decl_file = frame.decl_file;
+  f->decl_line = frame.decl_line;
+}
+
 /* The functions at an address: the innermost first, then those it is inlined into. */
 static size_t find_functions(struct mic_dwarf_unit *unit, uint64_t vaddr,
                              struct mic_dwarf_frame *frames) {
@@ -108,11 +118,15 @@ static size_t find_functions(struct mic_dwarf_unit *unit, uint64_t vaddr,
   mic_dwarf_unit_functions(unit);
   size_t count = 0;
   for (uint32_t id = mic_cover_find(&unit->cover, vaddr); id != MIC_NONE;) {
-    const struct mic_dwarf_function *f = &unit->functions.at[id];
+    struct mic_dwarf_function *f = &unit->functions.at[id];
     struct mic_dwarf_frame *frame = &frames[count++];
-    mic_dwarf_name(unit, f->entry, frame);
-    frame->file = file;
-    frame->line = line;
+    name_once(unit, f);
+    *frame = (struct mic_dwarf_frame){.name = f->name,
+                                      .linkage_name = f->linkage_name,
+                                      .file = file,
+                                      .line = line,
+                                      .decl_file = f->decl_file,
+                                      .decl_line = f->decl_line};
     if (f->parent == MIC_NONE || count == MIC_DWARF_FRAMES_MAX) break;
     file = mic_dwarf_unit_path(unit, f->call_file);
     line = f->call_line;
@@ -150,7 +164,8 @@ void mic_dwarf_extent(struct mic_dwarf *d, uint64_t vaddr, size_t depth,
   mic_dwarf_unit_functions(unit);
   uint32_t id = mic_cover_find(&unit->cover, vaddr);
   for (; id != MIC_NONE && depth > 0; depth--) id = unit->functions.at[id].parent;
-  Dwarf_Die die;
-  if (id != MIC_NONE && dwarf_offdie(unit->file->dwarf, unit->functions.at[id].entry, &die))
-    mic_dwarf_ranges_of(unit, &die, out);
+  struct mic_dwarf_values values;
+  uint32_t tag;
+  if (id != MIC_NONE && mic_dwarf_values_at(unit, unit->functions.at[id].entry, &tag, &values))
+    mic_dwarf_ranges_of(unit, &values, out);
 }

@@ -10,6 +10,7 @@
  */
 #include <elf.h>
 #include <gelf.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -148,38 +149,53 @@ static uint64_t abbrev_size(const struct mic_dwarf_span *section, uint64_t offse
   return c.bad ? 0 : mic_cursor_offset(&c) - offset;
 }
 
-static bool check_abbrevs(struct mic_dwarf_file *file, struct mic_map *sizes, uint64_t offset,
-                          uint64_t *work) {
-  uint32_t size = mic_map_get(sizes, offset, 0);
+static bool check_abbrevs(struct mic_dwarf_file *file, uint64_t offset) {
+  uint32_t size = mic_map_get(&file->abbrev_sizes, offset, 0);
   if (size == MIC_NONE) {
     uint64_t wide = abbrev_size(&file->sections[MIC_SEC_ABBREV], offset);
     size = wide < MIC_NONE ? (uint32_t)wide : 0;
-    mic_map_put(sizes, offset, 0, size);
+    mic_map_put(&file->abbrev_sizes, offset, 0, size);
   }
-  *work += size;
-  return size > 0 && *work <= ABBREV_WORK_MAX_BYTES;
+  return size > 0 && mic_dwarf_spend_abbrevs(file, size);
 }
 
-/* Lists the units.  Those from the first malformed one on are cut off, for libdw too. */
+static void note_malformed(struct mic_dwarf_file *file, uint64_t start) {
+  mic_problem_add(file->owner->source.problem,
+                  "malformed debug information (unit at offset %" PRIu64 " of .debug_info)", start);
+}
+
+bool mic_dwarf_spend_abbrevs(struct mic_dwarf_file *file, uint64_t bytes) {
+  file->abbrev_work += bytes;
+  return file->abbrev_work <= ABBREV_WORK_MAX_BYTES;
+}
+
+bool mic_dwarf_unit_check(struct mic_dwarf_unit *unit) {
+  if (unit->checked) return unit->sound;
+  unit->checked = true;
+  unit->sound = check_abbrevs(unit->file, unit->abbrev);
+  if (!unit->sound) note_malformed(unit->file, unit->start);
+  return unit->sound;
+}
+
+/* Lists the units.  Those from the first malformed one on are cut off, for libdw too.  Before
+ * version 5 libdw looks into each unit on its way to a later one, so their abbreviations are
+ * checked here; others' when they are first needed. */
 static void index_units(struct mic_dwarf_file *file) {
   struct mic_dwarf_span *info = &file->sections[MIC_SEC_INFO];
   struct mic_cursor c = mic_dwarf_cursor(*info);
-  struct mic_map abbrevs = {0};
-  uint64_t work = 0;
   while (mic_cursor_left(&c) > 0) {
     struct mic_dwarf_unit unit = {.file = file, .comp_dir = MIC_NONE, .dwo_name = MIC_NONE};
     size_t start = mic_cursor_offset(&c);
-    if (!read_header(&c, &unit) || file->units.count >= UNITS_MAX ||
-        !check_abbrevs(file, &abbrevs, unit.abbrev, &work)) {
-      mic_problem_add(file->owner->source.problem,
-                      "malformed debug information (unit at offset %zu of .debug_info)", start);
+    bool reads = read_header(&c, &unit) && file->units.count < UNITS_MAX;
+    unit.checked = unit.sound = reads && unit.version < 5 && check_abbrevs(file, unit.abbrev);
+    if (!reads || (unit.version < 5 && !unit.sound)) {
+      note_malformed(file, start);
       info->size = start;
       break;
     }
     *mic_vec_push(&file->units) = unit;
     mic_cursor_seek(&c, unit.end);
   }
-  mic_map_free(&abbrevs);
 }
 
 struct mic_dwarf_file *mic_dwarf_file_open(struct mic_dwarf *owner,
@@ -220,6 +236,7 @@ void mic_dwarf_file_close(struct mic_dwarf_file *file) {
   for (size_t i = 0; i < file->units.count; i++) free_unit(&file->units.at[i]);
   mic_vec_free(&file->units);
   mic_map_free(&file->lines);
+  mic_map_free(&file->abbrev_sizes);
   for (int i = 0; i < MIC_SEC_COUNT; i++) free(file->padded[i]);
   free(file);
 }
@@ -263,18 +280,34 @@ bool mic_dwarf_number(Dwarf_Die *die, unsigned name, uint64_t *out) {
   return true;
 }
 
-static uint32_t string_attribute(struct mic_dwarf_unit *unit, unsigned name, unsigned other) {
+static uint32_t string_attribute(struct mic_dwarf_unit *unit, Dwarf_Die *die, unsigned name,
+                                 unsigned other) {
   Dwarf_Attribute attr;
-  if (!dwarf_attr(&unit->die, name, &attr) && !(other && dwarf_attr(&unit->die, other, &attr)))
-    return MIC_NONE;
+  if (!dwarf_attr(die, name, &attr) && !(other && dwarf_attr(die, other, &attr))) return MIC_NONE;
   return mic_dwarf_string(unit->file, &attr);
+}
+
+void mic_dwarf_unit_names(struct mic_dwarf_unit *unit) {
+  if (unit->names_read) return;
+  unit->names_read = true;
+  Dwarf_Die die;
+  if (!mic_dwarf_unit_check(unit)) return;
+  if (!dwarf_offdie(unit->file->dwarf, unit->first_entry, &die)) return;
+  unit->comp_dir = string_attribute(unit, &die, DW_AT_comp_dir, 0);
+  unit->dwo_name = string_attribute(unit, &die, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
+}
+
+static bool value_of(const struct mic_dwarf_unit *unit, enum mic_dwarf_at at, uint64_t *out) {
+  if (!mic_dwarf_has(&unit->values, at)) return false;
+  *out = unit->values.at[at];
+  return true;
 }
 
 /* Before version 5 split units are a GNU extension, told by attributes
  * (gcc.gnu.org/wiki/DebugFission). */
 static void read_gnu_split(struct mic_dwarf_unit *unit) {
-  mic_dwarf_number(&unit->die, DW_AT_GNU_ranges_base, &unit->ranges_base);
-  if (!mic_dwarf_number(&unit->die, DW_AT_GNU_dwo_id, &unit->dwo_id)) return;
+  value_of(unit, MIC_AT_GNU_RANGES_BASE, &unit->ranges_base);
+  if (!value_of(unit, MIC_AT_GNU_DWO_ID, &unit->dwo_id)) return;
   /* Both may carry the name and both may have children: where it stands tells them apart. */
   unit->type = unit->file->is_split ? DW_UT_split_compile : DW_UT_skeleton;
 }
@@ -282,18 +315,20 @@ static void read_gnu_split(struct mic_dwarf_unit *unit) {
 void mic_dwarf_unit_read(struct mic_dwarf_unit *unit) {
   if (unit->attributes_read) return;
   unit->attributes_read = true;
-  if (!dwarf_offdie(unit->file->dwarf, unit->first_entry, &unit->die)) return;
-  int tag = dwarf_tag(&unit->die);
+  uint32_t tag;
+  unit->attributes_known = mic_dwarf_values_at(unit, unit->first_entry, &tag, &unit->values);
+  if (!unit->attributes_known) {
+    unit->values.has = 0;
+    return;
+  }
   if (unit->version < 5 && tag == DW_TAG_partial_unit) unit->type = DW_UT_partial;
   if (unit->version < 5) read_gnu_split(unit);
-  Dwarf_Addr low;
-  if (dwarf_lowpc(&unit->die, &low) == 0) unit->base = low;
-  unit->has_lines = mic_dwarf_number(&unit->die, DW_AT_stmt_list, &unit->line_offset);
-  if (!mic_dwarf_number(&unit->die, DW_AT_addr_base, &unit->addr_base))
-    mic_dwarf_number(&unit->die, DW_AT_GNU_addr_base, &unit->addr_base);
+  unit->has_lines = value_of(unit, MIC_AT_STMT_LIST, &unit->line_offset);
+  if (!value_of(unit, MIC_AT_ADDR_BASE, &unit->addr_base))
+    value_of(unit, MIC_AT_GNU_ADDR_BASE, &unit->addr_base);
+  uint64_t low;
+  if (mic_dwarf_low_pc(unit, &unit->values, &low)) unit->base = low;
   /* Without the attribute the offsets follow the header of the only table (7.28). */
-  if (!mic_dwarf_number(&unit->die, DW_AT_rnglists_base, &unit->rnglists_base))
+  if (!value_of(unit, MIC_AT_RNGLISTS_BASE, &unit->rnglists_base))
     unit->rnglists_base = unit->offset_size == 8 ? 20 : 12;
-  unit->comp_dir = string_attribute(unit, DW_AT_comp_dir, 0);
-  unit->dwo_name = string_attribute(unit, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
 }

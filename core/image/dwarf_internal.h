@@ -57,11 +57,44 @@ struct mic_dwarf_lines {
   struct mic_cover cover; /* address -> sequence */
 };
 
+/* The attributes that indexing reads. */
+enum mic_dwarf_at {
+  MIC_AT_LOW_PC,
+  MIC_AT_HIGH_PC,
+  MIC_AT_RANGES,
+  MIC_AT_STMT_LIST,
+  MIC_AT_ADDR_BASE,
+  MIC_AT_GNU_ADDR_BASE,
+  MIC_AT_RNGLISTS_BASE,
+  MIC_AT_GNU_RANGES_BASE,
+  MIC_AT_GNU_DWO_ID,
+  MIC_AT_CALL_FILE,
+  MIC_AT_CALL_LINE,
+  MIC_AT_COUNT
+};
+enum { MIC_FORM_VARYING = UINT16_MAX };
+struct mic_dwarf_form { /* of an attribute of an abbreviation */
+  int64_t constant;     /* DW_FORM_implicit_const: the value */
+  uint16_t form;
+  uint16_t size; /* or MIC_FORM_VARYING */
+  uint8_t place; /* enum mic_dwarf_at; MIC_AT_COUNT: not read */
+};
+struct mic_dwarf_values {
+  uint16_t has; /* bit i: at[i] was there, and a number */
+  uint16_t form[MIC_AT_COUNT];
+  uint64_t at[MIC_AT_COUNT]; /* as written: addresses may be indexes */
+};
+static inline bool mic_dwarf_has(const struct mic_dwarf_values *values, enum mic_dwarf_at at) {
+  return values->has >> at & 1;
+}
+
 /* A function or an inlined one, in the order of the entries of its unit. */
 struct mic_dwarf_function {
   uint64_t entry;  /* offset of its entry in .debug_info */
   uint32_t parent; /* the function it is inlined into; MIC_NONE: it is none inlined */
   uint32_t call_file, call_line;
+  bool is_named; /* what follows was read */
+  uint32_t name, linkage_name, decl_file, decl_line;
 };
 struct mic_dwarf_scope { /* a namespace, a class, or a function: part of a qualified name */
   uint64_t entry;
@@ -79,11 +112,13 @@ struct mic_dwarf_unit {
   uint8_t address_size, offset_size;
   bool attributes_read, functions_read, lines_read, split_tried, split_stale, scopes_read;
   /* Of the unit's own entry. */
-  Dwarf_Die die;
+  bool attributes_known, names_read;
+  bool checked, sound; /* its abbreviations are within their bounds */
+  struct mic_dwarf_values values;
   uint64_t base, ranges_base, rnglists_base, addr_base;
   uint64_t line_offset;
   bool has_lines;
-  uint32_t comp_dir, dwo_name;     /* ids of strings */
+  uint32_t comp_dir, dwo_name;     /* ids of strings, after mic_dwarf_unit_names */
   struct mic_dwarf_unit *split;    /* what a skeleton stands for */
   struct mic_dwarf_unit *skeleton; /* of a split unit */
   struct mic_dwarf_lines *lines;
@@ -104,7 +139,9 @@ struct mic_dwarf_file {
   Dwarf *dwarf;
   struct mic_dwarf_file *alt;
   MIC_VEC(struct mic_dwarf_unit) units; /* in order of start; fixed once open */
-  struct mic_map lines;                 /* offset -> owner's line tables */
+  struct mic_map abbrev_sizes; /* offset of a table of abbreviations -> its size, 0: malformed */
+  uint64_t abbrev_work;        /* bytes of such tables read, again and again */
+  struct mic_map lines;        /* offset -> owner's line tables */
 };
 
 struct mic_dwarf {
@@ -129,15 +166,25 @@ void mic_dwarf_file_close(struct mic_dwarf_file *file);
 void mic_dwarf_sections_of(struct mic_elf *elf, const char *suffix, struct mic_dwarf_span *out,
                            struct mic_problem *problem);
 struct mic_dwarf_unit *mic_dwarf_unit_at(struct mic_dwarf_file *file, uint64_t entry);
-/* Reads the attributes of the unit's own entry, once. */
+/* Before libdw or a walk looks into a unit: its abbreviations are what both can bear. */
+bool mic_dwarf_unit_check(struct mic_dwarf_unit *unit);
+/* Counts bytes of abbreviations that are read; false when it is too much. */
+bool mic_dwarf_spend_abbrevs(struct mic_dwarf_file *file, uint64_t bytes);
+/* Reads the numbers of the unit's own entry, once. */
 void mic_dwarf_unit_read(struct mic_dwarf_unit *unit);
+/* Reads comp_dir and dwo_name, once. */
+void mic_dwarf_unit_names(struct mic_dwarf_unit *unit);
 /* The string value of an attribute, interned; MIC_NONE when it has none. */
 uint32_t mic_dwarf_string(struct mic_dwarf_file *file, Dwarf_Attribute *attr);
 bool mic_dwarf_number(Dwarf_Die *die, unsigned name, uint64_t *out);
 
 /* dwarf_range.c */
 /* Appends the ranges of an entry that begin in executable memory. */
-void mic_dwarf_ranges_of(struct mic_dwarf_unit *unit, Dwarf_Die *die, struct mic_dwarf_ranges *out);
+void mic_dwarf_ranges_of(struct mic_dwarf_unit *unit, const struct mic_dwarf_values *values,
+                         struct mic_dwarf_ranges *out);
+/* The address that DW_AT_low_pc says, by itself or by an index. */
+bool mic_dwarf_low_pc(struct mic_dwarf_unit *unit, const struct mic_dwarf_values *values,
+                      uint64_t *out);
 
 /* dwarf_line.c */
 struct mic_dwarf_lines *mic_dwarf_unit_lines(struct mic_dwarf_unit *unit);
@@ -150,13 +197,33 @@ void mic_dwarf_lines_free(struct mic_dwarf_lines *lines);
 /* dwarf_function.c */
 void mic_dwarf_unit_functions(struct mic_dwarf_unit *unit);
 
+/* dwarf_value.c */
+uint32_t mic_dwarf_fixed_size(const struct mic_dwarf_unit *unit, uint64_t form);
+void mic_dwarf_skip_form(const struct mic_dwarf_unit *unit, struct mic_cursor *c, uint64_t form);
+/* The next attribute of an abbreviation; false past the last. */
+bool mic_dwarf_read_form(const struct mic_dwarf_unit *unit, struct mic_cursor *c,
+                         struct mic_dwarf_form *out);
+/* Reads an entry's values, and the cursor past it. */
+void mic_dwarf_read_values(const struct mic_dwarf_unit *unit, struct mic_cursor *c,
+                           const struct mic_dwarf_form *forms, size_t count,
+                           struct mic_dwarf_values *out);
+/* Those of one entry; false when it cannot be read. */
+bool mic_dwarf_values_at(const struct mic_dwarf_unit *unit, uint64_t entry, uint32_t *tag,
+                         struct mic_dwarf_values *out);
+
 /* dwarf_walk.c */
 /* Is an entry wanted?  has_code: it may have ranges. */
 typedef bool mic_dwarf_wants(int tag, bool has_code);
 /* Calls visit for each entry below the unit's own that is wanted, parents first.  visit gets
  * what it returned for the nearest such entry around (MIC_NONE at the top). */
-typedef uint32_t mic_dwarf_visit(struct mic_dwarf_unit *unit, Dwarf_Die *die, int tag,
-                                 uint32_t above, unsigned depth, void *context);
+struct mic_dwarf_entry {
+  uint64_t offset; /* in .debug_info */
+  int tag;
+  unsigned depth;
+  struct mic_dwarf_values values; /* of entries that have code */
+};
+typedef uint32_t mic_dwarf_visit(struct mic_dwarf_unit *unit, const struct mic_dwarf_entry *entry,
+                                 uint32_t above, void *context);
 void mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwarf_visit *visit,
                     void *context);
 

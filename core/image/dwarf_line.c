@@ -190,9 +190,11 @@ static void run_standard(struct program *p, struct mic_cursor *c, uint8_t opcode
   }
 }
 
-static bool spend(struct program *p) {
+/* Each opcode has a byte at least. */
+static bool spend(struct program *p, uint64_t bytes) {
   uint64_t *budget = &p->unit->file->owner->line_budget;
-  if (*budget > 0) return (*budget)--, true;
+  if (*budget >= bytes) return (*budget) -= bytes, true;
+  *budget = 0;
   mic_problem_add(p->unit->file->owner->source.problem,
                   "line programs refer to the same bytes over and over");
   return false;
@@ -200,7 +202,8 @@ static bool spend(struct program *p) {
 
 static void run(struct program *p, struct mic_cursor *c) {
   reset(p);
-  while (!c->bad && mic_cursor_left(c) > 0 && spend(p)) {
+  if (!spend(p, mic_cursor_left(c))) return;
+  while (!c->bad && mic_cursor_left(c) > 0) {
     uint8_t opcode = mic_cursor_u8(c);
     if (opcode >= p->opcode_base) {
       unsigned adjusted = (unsigned)(opcode - p->opcode_base);
@@ -328,6 +331,7 @@ static uint32_t join(struct mic_dwarf_unit *unit, struct mic_dwarf_span dir,
   struct mic_interner *strings = unit->file->owner->source.strings;
   struct mic_dwarf_span parts[3] = {{0}, dir, name};
   int from = is_absolute(name) ? 2 : is_absolute(dir) ? 1 : 0;
+  if (from == 0) mic_dwarf_unit_names(unit);
   if (unit->comp_dir != MIC_NONE) {
     const struct mic_string *s = &strings->strings.at[unit->comp_dir];
     parts[0] = (struct mic_dwarf_span){(const uint8_t *)s->bytes, s->size};

@@ -36,8 +36,7 @@ static bool follow(struct place *place, unsigned name) {
   if (!dwarf_formref_die(&attr, &next)) return false;
   struct mic_dwarf_file *file = file_of(place->unit->file, &next);
   struct mic_dwarf_unit *unit = file ? mic_dwarf_unit_at(file, dwarf_dieoffset(&next)) : NULL;
-  if (!unit) return false;
-  mic_dwarf_unit_read(unit);
+  if (!unit || !mic_dwarf_unit_check(unit)) return false;
   *place = (struct place){unit, next};
   return true;
 }
@@ -56,16 +55,14 @@ static bool is_scope(int tag, bool has_code) {
          tag == DW_TAG_enumeration_type || tag == DW_TAG_subprogram;
 }
 
-static uint32_t collect_scope(struct mic_dwarf_unit *unit, Dwarf_Die *die, int tag, uint32_t above,
-                              unsigned depth, void *context) {
-  (void)tag;
-  (void)depth;
+static uint32_t collect_scope(struct mic_dwarf_unit *unit, const struct mic_dwarf_entry *entry,
+                              uint32_t above, void *context) {
   (void)context;
   if (unit->scopes.count >= MIC_NONE) return above;
   uint32_t id = (uint32_t)unit->scopes.count;
-  uint64_t entry = dwarf_dieoffset(die);
-  *mic_vec_push(&unit->scopes) = (struct mic_dwarf_scope){entry, above};
-  mic_map_put(&unit->scope_of, entry, 0, id);
+  *mic_vec_push(&unit->scopes) = (struct mic_dwarf_scope){entry->offset, above};
+  /* Nothing is around most: those of C. */
+  if (above != MIC_NONE) mic_map_put(&unit->scope_of, entry->offset, 0, id);
   return id;
 }
 
@@ -147,6 +144,7 @@ void mic_dwarf_name(struct mic_dwarf_unit *unit, uint64_t entry, struct mic_dwar
   struct place place = {.unit = unit};
   frame->name = frame->linkage_name = frame->decl_file = MIC_NONE;
   frame->decl_line = 0;
+  if (!mic_dwarf_unit_check(unit)) return;
   if (!dwarf_offdie(unit->file->dwarf, entry, &place.die)) return;
   take(&place, frame);
   for (int i = 0; i < CHAIN_MAX; i++) {

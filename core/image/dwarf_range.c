@@ -111,41 +111,50 @@ static bool rnglist_offset(struct mic_dwarf_unit *unit, uint64_t index, uint64_t
   return !c.bad;
 }
 
-/* The attribute's value as it is written: libdw would resolve it against sections and a base
- * that are not a split unit's. */
-static bool raw_value(struct mic_dwarf_unit *unit, const Dwarf_Attribute *attr, uint64_t *out) {
-  struct mic_dwarf_span s = unit->file->sections[MIC_SEC_INFO];
-  struct mic_cursor c = mic_dwarf_cursor(s);
-  uintptr_t at = (uintptr_t)attr->valp - (uintptr_t)s.bytes;
-  if (at >= s.size) return false;
-  mic_cursor_seek(&c, at);
-  switch (attr->form) {
-  case DW_FORM_rnglistx: *out = mic_cursor_uleb(&c); break;
-  case DW_FORM_data4: *out = mic_cursor_u32(&c); break;
-  case DW_FORM_data8: *out = mic_cursor_u64(&c); break;
-  case DW_FORM_sec_offset:
-    *out = unit->offset_size == 8 ? mic_cursor_u64(&c) : mic_cursor_u32(&c);
-    break;
-  default: return false;
-  }
-  return !c.bad;
+static bool is_indexed(uint16_t form) {
+  return form == DW_FORM_addrx || (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4) ||
+         form == DW_FORM_GNU_addr_index;
 }
 
-void mic_dwarf_ranges_of(struct mic_dwarf_unit *unit, Dwarf_Die *die,
+/* An address, by itself or by an index; false for another form. */
+static bool address_of(struct mic_dwarf_unit *unit, const struct mic_dwarf_values *v,
+                       enum mic_dwarf_at at, uint64_t *out) {
+  if (!mic_dwarf_has(v, at)) return false;
+  *out = v->at[at];
+  return v->form[at] == DW_FORM_addr ||
+         (is_indexed(v->form[at]) && indexed_address(unit, v->at[at], out));
+}
+
+bool mic_dwarf_low_pc(struct mic_dwarf_unit *unit, const struct mic_dwarf_values *values,
+                      uint64_t *out) {
+  return address_of(unit, values, MIC_AT_LOW_PC, out);
+}
+
+static void read_list(struct mic_dwarf_unit *unit, uint16_t form, uint64_t value,
+                      struct mic_dwarf_ranges *out) {
+  bool indexed = form == DW_FORM_rnglistx;
+  bool offset = form == DW_FORM_sec_offset || form == DW_FORM_data4 || form == DW_FORM_data8;
+  if (!offset && !indexed) return;
+  if (unit->version < 5)
+    read_ranges(unit, value, out);
+  else if (!indexed || rnglist_offset(unit, value, &value))
+    read_rnglist(unit, value, out);
+}
+
+void mic_dwarf_ranges_of(struct mic_dwarf_unit *unit, const struct mic_dwarf_values *values,
                          struct mic_dwarf_ranges *out) {
   if (unit->address_size != 8) return;
-  Dwarf_Attribute attr;
-  uint64_t value;
-  if (dwarf_attr(die, DW_AT_ranges, &attr)) {
-    if (!raw_value(unit, &attr, &value)) return;
-    if (unit->version < 5)
-      read_ranges(unit, value, out);
-    else if (attr.form != DW_FORM_rnglistx || rnglist_offset(unit, value, &value))
-      read_rnglist(unit, value, out);
+  if (mic_dwarf_has(values, MIC_AT_RANGES)) {
+    read_list(unit, values->form[MIC_AT_RANGES], values->at[MIC_AT_RANGES], out);
     return;
   }
-  Dwarf_Addr low, high;
-  if (dwarf_attr(die, DW_AT_high_pc, &attr) && dwarf_lowpc(die, &low) == 0 &&
-      dwarf_highpc(die, &high) == 0)
-    add(unit, low, high, out);
+  uint64_t low, high;
+  if (!mic_dwarf_has(values, MIC_AT_HIGH_PC) || !mic_dwarf_low_pc(unit, values, &low)) return;
+  uint16_t form = values->form[MIC_AT_HIGH_PC];
+  if (form == DW_FORM_addr || is_indexed(form)) {
+    if (!address_of(unit, values, MIC_AT_HIGH_PC, &high)) return;
+  } else {
+    high = low + values->at[MIC_AT_HIGH_PC]; /* since version 4 a size */
+  }
+  add(unit, low, high, out);
 }

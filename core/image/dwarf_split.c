@@ -231,7 +231,9 @@ static struct mic_dwarf_unit *try_folders(struct mic_dwarf_unit *skeleton, const
 struct mic_dwarf_unit *mic_dwarf_split(struct mic_dwarf_unit *skeleton) {
   if (skeleton->split_tried) return skeleton->split;
   skeleton->split_tried = true;
-  if (skeleton->type != DW_UT_skeleton || skeleton->dwo_name == MIC_NONE) return NULL;
+  if (skeleton->type != DW_UT_skeleton) return NULL;
+  mic_dwarf_unit_names(skeleton);
+  if (skeleton->dwo_name == MIC_NONE) return NULL;
   const struct mic_dwarf_source *source = &skeleton->file->owner->source;
   const char *name = source->strings->strings.at[skeleton->dwo_name].bytes;
   skeleton->split = try_package(skeleton, source->search.path);

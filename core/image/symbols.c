@@ -44,9 +44,11 @@ struct mic_symbols {
   struct mic_dwarf *dwarf;
   struct mic_extents extents;
   struct mic_interner strings;
-  uint32_t no_symbol;   /* "": the linkage name of what has none */
-  struct mic_map shown; /* id of a linkage name -> id of the name shown for it */
-  struct mic_map cache; /* address -> results */
+  uint32_t no_symbol;      /* "": the linkage name of what has none */
+  struct mic_map linkages; /* entry of the table -> id of its name */
+  struct mic_map pieces;   /* start of a piece of code -> id of its name */
+  struct mic_map shown;    /* id of a linkage name -> id of the name shown for it */
+  struct mic_map cache;    /* address -> results */
   MIC_VEC(struct result) results;
   MIC_VEC(struct mic_symbol) frames;
   struct mic_problem problem;
@@ -189,9 +191,13 @@ static uint32_t show(struct mic_symbols *s, uint32_t linkage) {
 }
 
 static uint32_t entry_linkage(struct mic_symbols *s, uint32_t entry) {
+  uint32_t known = mic_map_get(&s->linkages, entry, 0);
+  if (known != MIC_NONE) return known;
   size_t size;
   const char *name = mic_symtab_name(&s->table, entry, &size);
-  return mic_intern(&s->strings, name, size);
+  known = mic_intern(&s->strings, name, size);
+  mic_map_put(&s->linkages, entry, 0, known);
+  return known;
 }
 
 static void push_frame(struct mic_symbols *s, const struct mic_dwarf_frame *f) {
@@ -230,6 +236,8 @@ static uint32_t extent_name(struct mic_symbols *s, uint64_t vaddr) {
   if (!mic_extent_find(&s->extents, vaddr, &extent)) return MIC_NONE;
   mic_symtab_find(&s->table, extent.start, &sized);
   if (sized) return MIC_NONE;
+  uint32_t known = mic_map_get(&s->pieces, extent.start, 0);
+  if (known != MIC_NONE) return known;
   const char *path = s->path ? s->path : "image", *slash = strrchr(path, '/');
   const char *module = s->name ? s->name : slash && slash[1] ? slash + 1 : path;
   size_t size = strlen(module) + sizeof "+0x0123456789abcdef";
@@ -237,6 +245,7 @@ static uint32_t extent_name(struct mic_symbols *s, uint64_t vaddr) {
   int length = snprintf(text, size, "%s+0x%" PRIx64, module, extent.start);
   uint32_t name = mic_intern(&s->strings, text, (size_t)length);
   free(text);
+  mic_map_put(&s->pieces, extent.start, 0, name);
   return name;
 }
 
@@ -347,6 +356,8 @@ void mic_symbols_close(struct mic_symbols *s) {
   mic_debugfile_close(&s->debug);
   mic_elf_close(s->image);
   mic_interner_free(&s->strings);
+  mic_map_free(&s->linkages);
+  mic_map_free(&s->pieces);
   mic_map_free(&s->shown);
   mic_map_free(&s->cache);
   mic_vec_free(&s->results);
