@@ -83,7 +83,9 @@ describe("lines agree with addr2line's", function()
     for _, entry in pairs(ours) do
       local have, want = table.concat(entry.frames, " < "),
         table.concat(theirs[entry.address], " < ")
-      if have ~= want and not is_impossible(want, lines) then
+      -- addr2line takes the file of the FILE symbol before code that no debug information covers.
+      local guess = have == "" and want:match("^[^<]+:%?$")
+      if have ~= want and not guess and not is_impossible(want, lines) then
         wrong[#wrong + 1] = ("0x%x\n  %s\n  %s"):format(entry.address, have, want)
       end
     end
