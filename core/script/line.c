@@ -5,6 +5,7 @@
 #include <histedit.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct mic_line {
   uint32_t back;
   char *text;
   uint32_t size, cursor;
-  bool wants_completion;
+  enum mic_line_event event; /* how the read ends */
 };
 
 static char *show_prompt(EditLine *edit) {
@@ -39,8 +40,38 @@ static unsigned char want_completion(EditLine *edit, int key) {
   (void)key;
   struct mic_line *line = NULL;
   el_get(edit, EL_CLIENTDATA, &line);
-  line->wants_completion = true;
+  line->event = MIC_LINE_COMPLETE;
   return CC_NEWLINE;
+}
+
+/* Bound to Ctrl-C, which is a key while a line is edited: libedit reads on after a first EINTR. */
+static unsigned char drop_line(EditLine *edit, int key) {
+  (void)key;
+  struct mic_line *line = NULL;
+  el_get(edit, EL_CLIENTDATA, &line);
+  line->event = MIC_LINE_INTERRUPTED;
+  fputs("^C\n", stdout);
+  return CC_NEWLINE;
+}
+
+/* Bound to Ctrl-Z. */
+static unsigned char stop_process(EditLine *edit, int key) {
+  (void)key;
+  el_set(edit, EL_PREP_TERM, 0);
+  raise(SIGTSTP);
+  el_set(edit, EL_PREP_TERM, 1);
+  return CC_REDISPLAY;
+}
+
+static void bind_keys(EditLine *edit) {
+  el_set(edit, EL_SETTY, "-d", "-isig", NULL);
+  el_set(edit, EL_ADDFN, "want-completion", "Complete", want_completion);
+  el_set(edit, EL_ADDFN, "drop-line", "Begin a new line", drop_line);
+  el_set(edit, EL_ADDFN, "stop-process", "Stop the process", stop_process);
+  el_set(edit, EL_BIND, "^I", "want-completion", NULL);
+  el_set(edit, EL_BIND, "^C", "drop-line", NULL);
+  el_set(edit, EL_BIND, "^Z", "stop-process", NULL);
+  el_set(edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
 }
 
 /* libedit reads characters by the locale; names in captures are UTF-8. */
@@ -75,9 +106,7 @@ MIC_EXPORT int32_t mic_line_open(const char *history_path, struct mic_line **out
   el_set(edit, EL_PROMPT, show_prompt);
   el_set(edit, EL_EDITOR, "emacs");
   el_set(edit, EL_SIGNAL, 0);
-  el_set(edit, EL_ADDFN, "want-completion", "Complete", want_completion);
-  el_set(edit, EL_BIND, "^I", "want-completion", NULL);
-  el_set(edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
+  bind_keys(edit);
   load_history(line, history_path);
   *out = line;
   return 0;
@@ -106,10 +135,17 @@ static void type_start(struct mic_line *line) {
 MIC_EXPORT int32_t mic_line_read(struct mic_line *line, const char *prompt) {
   free(line->prompt);
   line->prompt = mic_strndup(prompt, strlen(prompt));
-  line->wants_completion = false;
+  line->event = MIC_LINE_TEXT;
   type_start(line);
   int count = 0;
   const char *got = el_gets(line->edit, &count);
+  /* A key of ours ends a read also where nothing was typed. */
+  if (line->event != MIC_LINE_TEXT) {
+    uint32_t typed = got && count > 0 ? (uint32_t)count : 0;
+    const LineInfo *info = el_line(line->edit);
+    keep_text(line, typed ? got : "", typed, (uint32_t)(info->cursor - info->buffer));
+    return line->event;
+  }
   if (!got || count <= 0) {
     int code = count < 0 && errno == EINTR ? MIC_LINE_INTERRUPTED : MIC_LINE_END;
     keep_text(line, "", 0, 0);
@@ -119,10 +155,6 @@ MIC_EXPORT int32_t mic_line_read(struct mic_line *line, const char *prompt) {
   uint32_t size = (uint32_t)count;
   const LineInfo *info = el_line(line->edit);
   uint32_t cursor = (uint32_t)(info->cursor - info->buffer);
-  if (line->wants_completion) {
-    keep_text(line, got, size, cursor);
-    return MIC_LINE_COMPLETE;
-  }
   bool whole = got[size - 1] == '\n';
   keep_text(line, got, whole ? size - 1 : size, cursor);
   return MIC_LINE_TEXT;

@@ -19,7 +19,7 @@ function M.environment(caps, out)
   function own.print(...)
     local parts = {}
     for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
-    out(table.concat(parts, "\t"), "\n")
+    out(M.inspect(table.concat(parts, "\t")), "\n")
   end
   return setmetatable(own, { __index = function(_, name)
     local value = api[name]
@@ -32,11 +32,13 @@ end
 --- Compile what was typed: an expression, or statements.  The function, or nil, one line, and
 -- whether more lines could make it whole.
 function M.compile(source, environment, name)
-  local chunk = loadstring("return " .. source, "=" .. name)
+  local chunk, as_expression = loadstring("return " .. source, "=" .. name)
+  if chunk then return setfenv(chunk, environment) end
   local err
-  if not chunk then chunk, err = loadstring(source, "=" .. name) end
-  if not chunk then return nil, err, err:match("<eof>'?$") ~= nil end
-  return setfenv(chunk, environment)
+  chunk, err = loadstring(source, "=" .. name)
+  if chunk then return setfenv(chunk, environment) end
+  local goes_on = as_expression:match("<eof>'?$") or err:match("<eof>'?$")
+  return nil, err, goes_on ~= nil
 end
 
 local function key_text(key)
@@ -49,9 +51,16 @@ local function by_text(a, b)
   return tostring(a) < tostring(b)
 end
 
+-- Text of several lines keeps them; nothing in it acts on a terminal.
+local function escape_lines(value)
+  return (value:gsub("[^\n\t]+", text.escape))
+end
+
 --- A value as a person reads it: tables with their fields, sorted, to a depth.
 function M.inspect(value, depth)
-  if type(value) == "string" then return depth and '"' .. text.escape(value) .. '"' or value end
+  if type(value) == "string" then
+    return depth and '"' .. text.escape(value) .. '"' or escape_lines(value)
+  end
   if type(value) ~= "table" then return text.escape(tostring(value)) end
   local meta = getmetatable(value)
   if type(meta) == "table" and meta.__tostring then return text.escape(tostring(value)) end

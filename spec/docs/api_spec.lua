@@ -46,8 +46,9 @@ describe("the reference of the API", function()
   end)
 
   it("sees a function without a comment", function()
-    local entries = doc.parse("local M = {}\n--- Good.\nfunction M.good(a) end\nfunction M.bad() end\n"
-      .. "-- ## Part\n-- Not one.\nfunction M.plain() end\nfunction M._own() end\n", { M = "m." })
+    local entries = doc.parse("local M = {}\n--- Good.\nfunction M.good(a) end\n"
+      .. "function M.bad() end\n-- ## Part\n-- Not one.\nfunction M.plain() end\n"
+      .. "function M._own() end\n", { M = "m." })
     assert.same({ "m.good", "m.bad", "m.plain" },
       { entries[1].name, entries[2].name, entries[3].name })
     assert.same({ "Good.", "", "" }, { entries[1].text, entries[2].text, entries[3].text })

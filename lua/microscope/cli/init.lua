@@ -22,6 +22,7 @@ local COMMANDS = {
   "report",
   "symbolize",
   "query",
+  "repl",
   "convert",
   "plugins",
   "doctor",
