@@ -137,6 +137,9 @@ MIC_EXPORT int32_t mic_line_read(struct mic_line *line, const char *prompt) {
   line->prompt = mic_strndup(prompt, strlen(prompt));
   line->event = MIC_LINE_TEXT;
   type_start(line);
+  /* libedit takes the terminal only at the first key: what is typed as the prompt appears would be
+   * echoed, and Ctrl-C would be a signal. */
+  el_set(line->edit, EL_PREP_TERM, 1);
   int count = 0;
   const char *got = el_gets(line->edit, &count);
   /* A key of ours ends a read also where nothing was typed. */
