@@ -42,7 +42,8 @@ describe("row loops stay compiled:", function()
     local map, room = u32(tree.count), remap.room(tree.count)
     for root = 0, 255 do map[root] = root end
     assert.same({}, helper.interpreted(remap._lead, tree.parent, tree.key, tree.count,
-      costs.identity(p.keys), action, map, room.parent, room.key, room.slots, room.mask, 256))
+      costs.identity(p.keys), action, map, room.parent, room.key, room.only, room.slots,
+      room.mask, 256))
     assert.same({}, helper.interpreted(remap._move, map, tree.self, tree.count, f64(tree.count)))
     assert.same({}, helper.interpreted(remap._compose, tree.node_of, map, cap:rows("stacks"),
       u32(cap:rows("stacks"))))
@@ -74,7 +75,6 @@ describe("row loops stay compiled:", function()
     for i = 0, paths - 1 do up[i] = 1 end
     local size = tree_query.room_for(paths)
     local slots, parents, node_keys = u32(size), u32(count * 2), u32(count * 2)
-    ffi.fill(slots, size * 4, 0xff)
     local self = f64(count * 2)
     assert.same({}, helper.interpreted(invert._step, tree.key, p.keys.count, paths, at, up, carried,
       slots, size - 1, parents, node_keys, self, 256))
@@ -94,9 +94,9 @@ describe("row loops stay compiled:", function()
 
   it("those of focus", function()
     for root = 0, 255 do tree.key[root] = p.keys.count + root end
-    local events, events_count = tree_query.events(tree)
-    assert.same({}, helper.interpreted(focus._add_calls, events, events_count, tree.parent,
-      tree.key, mask, tree.total, u32(all), u32(all), f64(all), f64(all)))
+    local order, nodes, past = tree_query.preorder(tree)
+    assert.same({}, helper.interpreted(focus._add_calls, order, past, nodes, tree.parent, tree.key,
+      mask, tree.total, u32(all), u32(all), f64(all), f64(all)))
     assert.same({}, helper.interpreted(focus._take_totals, tree.key, mask, u8(tree.count, 1),
       tree.total, tree.count, f64(tree.count)))
   end)

@@ -266,12 +266,14 @@ describe("row loops stay compiled:", function()
   local most = tree._most_nodes(location, stacks, start)
   local parents, node_keys = ffi.new("uint32_t[?]", most), ffi.new("uint32_t[?]", most)
   local room = 262144
+  local only = ffi.new("uint32_t[?]", most)
   local slots, node_of = ffi.new("uint32_t[?]", room), ffi.new("uint32_t[?]", stacks)
 
   local function merge()
-    ffi.fill(slots, room * 4, 0xff)
-    return tree._merge(parent, location, ends_of, stacks, start, frame, parents, node_keys, slots,
-      room - 1, tree.ROOTS, node_of)
+    ffi.fill(slots, room * 4)
+    ffi.fill(only, most * 4)
+    return tree._merge(parent, location, ends_of, stacks, start, frame, parents, node_keys, only,
+      slots, room - 1, room, node_of)
   end
 
   it("most_nodes", function()
@@ -279,9 +281,10 @@ describe("row loops stay compiled:", function()
   end)
 
   it("merge", function()
-    ffi.fill(slots, room * 4, 0xff)
+    ffi.fill(slots, room * 4)
+    ffi.fill(only, most * 4)
     assert.same({}, helper.interpreted(tree._merge, parent, location, ends_of, stacks, start, frame,
-      parents, node_keys, slots, room - 1, tree.ROOTS, node_of))
+      parents, node_keys, only, slots, room - 1, room, node_of))
   end)
 
   it("those of samples", function()
@@ -318,18 +321,24 @@ describe("row loops stay compiled:", function()
   it("those of costs", function()
     local count = merge()
     local self, total = ffi.new("double[?]", count, 1), ffi.new("double[?]", count, 1)
-    local events, events_count = tree.events { parent = parents, count = count }
+    local order, nodes, past = tree.preorder { parent = parents, count = count }
+    local events = tree.events { parent = parents, count = count }
+    assert.equal(2 * nodes, select(2, tree.events { parent = parents, count = count }))
     local map, mark = ffi.new("uint32_t[?]", 300), ffi.new("uint8_t[?]", count)
     for key = 0, 299 do map[key] = key end
     local out, on_path = ffi.new("double[?]", 300), ffi.new("uint32_t[?]", 300)
     assert.same({}, helper.interpreted(costs._add_self, node_keys, map, self, count, out))
-    assert.same({}, helper.interpreted(costs._mark_outermost, events, events_count,
-      node_keys, map, on_path, mark))
+    assert.same({}, helper.interpreted(costs._mark_outermost, order, past, nodes, node_keys,
+      map, on_path, mark))
     local size, at = ffi.new("uint32_t[?]", count), ffi.new("uint32_t[?]", count)
     assert.same({}, helper.interpreted(tree._count_below, parents, count, size))
     ffi.fill(size, count * 4)
     tree._count_below(parents, count, size)
     -- Each run goes on where the one before ended.
+    assert.same({}, helper.interpreted(tree._place_nodes, parents, count, size, at,
+      ffi.new("uint32_t[?]", count * 8)))
+    ffi.fill(at, count * 4)
+    assert.is_true(events[0] % 2 == 0)
     assert.same({}, helper.interpreted(tree._place_events, parents, count, size, at,
       ffi.new("uint32_t[?]", count * 8)))
     assert.same({}, helper.interpreted(costs._add_totals, node_keys, map, total, mark, count,

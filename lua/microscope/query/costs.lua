@@ -6,13 +6,10 @@
 -- A class is what keys are put together by: a map is FFI u32[keys.count + keys.ENDS], the class
 -- of each key.  Without one each key is a class of its own.
 
-local bit = require("bit")
 local ffi = require("ffi")
 
 local keys_query = require("microscope.query.keys")
 local tree_query = require("microscope.query.tree")
-
-local band, rshift = bit.band, bit.rshift
 
 local M = {}
 
@@ -27,19 +24,15 @@ local function add_self(key, map, self, count, out)
   end
 end
 
--- Walk through all nodes, counting how often each class is on the path: a class's outermost
--- nodes get a 1.
-local function mark_outermost(events, count, key, map, on_path, mark)
+-- Nodes in the order of a walk: what is below a node comes right after it, up to past[node].  A
+-- class's outermost nodes, those past the end of the one before, get a 1.
+local function mark_outermost(order, past, count, key, map, ending, mark)
   for i = 0, count - 1 do
-    local event = events[i]
-    local node = rshift(event, 1)
+    local node = order[i]
     local class = map[key[node]]
-    local depth = on_path[class]
-    if band(event, 1) == 0 then
-      if depth == 0 then mark[node] = 1 end
-      on_path[class] = depth + 1
-    else
-      on_path[class] = depth - 1
+    if i >= ending[class] then
+      mark[node] = 1
+      ending[class] = past[node]
     end
   end
 end
@@ -63,9 +56,9 @@ end
 
 --- FFI u8[tree.count]: 1 for the nodes that have none of their class above them.
 function M.outermost(tree, map, classes)
-  local on_path, mark = u32(classes + 1), u8(tree.count)
-  local events, count = tree_query.events(tree)
-  mark_outermost(events, count, tree.key, map, on_path, mark)
+  local ending, mark = u32(classes + 1), u8(tree.count)
+  local order, count, past = tree_query.preorder(tree)
+  mark_outermost(order, past, count, tree.key, map, ending, mark)
   return mark
 end
 

@@ -5,7 +5,6 @@
 -- however often the call stands in its stack, so without recursion the callers' weights are the
 -- function's total, and its self and the callees' together are too.
 
-local bit = require("bit")
 local ffi = require("ffi")
 
 local costs_query = require("microscope.query.costs")
@@ -13,32 +12,26 @@ local keys_query = require("microscope.query.keys")
 local remap = require("microscope.query.remap")
 local tree_query = require("microscope.query.tree")
 
-local band, rshift = bit.band, bit.rshift
-
 local M = {}
 
 local ROOTS = tree_query.ROOTS
 
 local u32, f64, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]"), ffi.typeof("uint8_t[?]")
 
--- Walk through all nodes, counting the calls on the path: those of the function by each caller,
--- and those of each callee by it.  Only a call's outermost node adds its total.  Roots have keys
--- here, those of ends.
-local function add_calls(events, count, parent, key, mask, total, from, to, callers, callees)
+-- Nodes in the order of a walk (tree.preorder).  A call's outermost nodes, those past the end of
+-- the one before, add their totals: `from` and `to` hold where the last one of each caller's and
+-- each callee's ends.  Roots have keys here, those of ends.
+local function add_calls(order, past, count, parent, key, mask, total, from, to, callers, callees)
   for i = 0, count - 1 do
-    local event = events[i]
-    local node = rshift(event, 1)
+    local node = order[i]
     local k, caller = key[node], key[parent[node]]
-    local step = 1 - 2 * band(event, 1)
-    if mask[k] ~= 0 then
-      local calls = from[caller]
-      if calls == 0 then callers[caller] = callers[caller] + total[node] end
-      from[caller] = calls + step
+    if mask[k] ~= 0 and i >= from[caller] then
+      callers[caller] = callers[caller] + total[node]
+      from[caller] = past[node]
     end
-    if mask[caller] ~= 0 then
-      local calls = to[k]
-      if calls == 0 then callees[k] = callees[k] + total[node] end
-      to[k] = calls + step
+    if mask[caller] ~= 0 and i >= to[k] then
+      callees[k] = callees[k] + total[node]
+      to[k] = past[node]
     end
   end
 end
@@ -73,8 +66,8 @@ function M.of(tree, keys, mask)
   local key = u32(tree.count)
   ffi.copy(key, tree.key, tree.count * 4)
   for root = 0, ROOTS - 1 do key[root] = keys.count + root end
-  local events, events_count = tree_query.events(tree)
-  add_calls(events, events_count, tree.parent, key, mask, tree.total, from, to, callers, callees)
+  local order, nodes, past = tree_query.preorder(tree)
+  add_calls(order, past, nodes, tree.parent, key, mask, tree.total, from, to, callers, callees)
   return {
     self = costs.self[1],
     total = costs.total[1],

@@ -13,7 +13,6 @@ local tree_query = require("microscope.query.tree")
 
 local M = {}
 
-local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
 local band = bit.band
 local hash = remap.hash
@@ -56,7 +55,7 @@ local function step(key, ends, paths, at, up, carried, slots, mask, parents, key
     if node < ROOTS then k = ends + node else k = key[node] end
     local slot = band(hash(from, k) + missed, mask)
     local found = slots[slot]
-    if found == NONE then
+    if found == 0 then
       found = made
       made = made + 1
       slots[slot] = found
@@ -126,7 +125,7 @@ end
 local function level(tree, keys, room, p, made, least)
   local size, began = tree_query.room_for(p.count), made
   grow(room, made, math.min(made + p.count, room.most))
-  ffi.fill(p.slots, size * 4, 0xff)
+  ffi.fill(p.slots, size * 4)
   made = step(tree.key, keys.count, p.count, p.at, p.up, p.carried, p.slots, size - 1, room.parent,
     room.key, room.self, made)
   weigh(room.self, began, made, p.weight)

@@ -5,7 +5,8 @@
 --   sources   = all sources (summary.lua): weights of different ones never mix
 --   lines, fold = as asked for
 --   keys      (keys.lua), weights (samples.lua), tree (tree.lua: after all transforms)
---   costs     (costs.lua), ranked = keys by cost, ends = (ends.lua)
+--   costs     (costs.lua), ranked = keys by cost: both made when first asked for
+--   ends      (ends.lua)
 --   steps     = what was done to get there: list of
 --               {what="where"|"collapse-recursion"|"collapse"|"merge"|"drop", text=, weight=,
 --                removed=true or false, functions= (how many a symbol meant)}
@@ -164,11 +165,17 @@ function M.of(cap, options)
   if not done then return nil, why end
   local period = source and source.period or 0
   function p.looks(weight) return period > 0 and weight / period or nil end
-  p.costs = costs_query.flat(p.tree, p.keys)
-  p.ranked = rank(cap, p, options.sort)
   p.ends = ends_query.of(p.tree)
   p.frame_pointer_weight = ends_query.by_frame_pointer(cap, p.weights, p.tree.node_of)
-  return p
+  return setmetatable(p, { __index = function(_, field)
+    -- Trees and differences do without the table: it is made when it is asked for.
+    if field == "costs" then
+      p.costs = costs_query.flat(p.tree, p.keys)
+    elseif field == "ranked" then
+      p.ranked = rank(cap, p, options.sort)
+    end
+    return rawget(p, field)
+  end })
 end
 
 --- How many samples a weight stands for, a whole number; nil where the source has no period.

@@ -12,7 +12,7 @@ local M = {}
 
 local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
-local bxor, band, rshift, lshift, tobit = bit.bxor, bit.band, bit.rshift, bit.lshift, bit.tobit
+local bxor, band, rshift, tobit = bit.bxor, bit.band, bit.rshift, bit.tobit
 
 local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
 
@@ -21,21 +21,19 @@ local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
 M.KEEP, M.MERGE, M.DROP, M.START = 0, 1, 2, 3
 local MERGE, DROP, START = M.MERGE, M.DROP, M.START
 
--- The hash that tree.lua's merge has, of a parent and a key.
+-- Factors as tree.lua's: products of ids up to 2^27 are exact in a double.
+local NODE_FACTOR, KEY_FACTOR = 0x9e3779, 0x85ebcb
+
 local function hash(node, key)
-  local h = tobit(bxor(tobit(key), tobit(node * 31)))
-  h = tobit(h + 0x7ed55d16 + lshift(h, 12))
-  h = bxor(h, 0xc761c23c, rshift(h, 19))
-  h = tobit(h + 0x165667b1 + lshift(h, 5))
-  h = bxor(tobit(h + 0xd3a2646c), lshift(h, 9))
-  h = tobit(h + 0xfd7046c5 + lshift(h, 3))
-  return bxor(h, 0xb55a4f09, rshift(h, 16))
+  local h = bxor(tobit(node * NODE_FACTOR), tobit(key * KEY_FACTOR))
+  return bxor(h, rshift(h, 15))
 end
+--- A hash of a parent and a key, of 32 bits.
 M.hash = hash
 
--- Nodes come in ascending order, so a node's parent has been led to its own.  A step looks at
--- one slot, the one after `missed` others (see tree.lua).
-local function lead(parent, key, count, rekey, action, map, parents, keys, slots, mask, made)
+-- Nodes come in ascending order, so a node's parent has been led to its own.  A node's first child
+-- is found through only[node], the others through slots: see tree.lua's merge.
+local function lead(parent, key, count, rekey, action, map, parents, keys, only, slots, mask, made)
   local i, missed = ROOTS, 0
   while i < count do
     local up, was = map[parent[i]], key[i]
@@ -58,22 +56,34 @@ local function lead(parent, key, count, rekey, action, map, parents, keys, slots
     if skip then
       i = i + 1
     else
-      local k = rekey[was]
-      local at = band(hash(up, k) + missed, mask)
-      local found = slots[at]
-      if found == NONE then
-        found = made
+      local k, first = rekey[was], only[up]
+      if first == 0 then
+        only[up] = made
+        parents[made] = up
+        keys[made] = k
+        map[i] = made
         made = made + 1
-        slots[at] = found
-        parents[found] = up
-        keys[found] = k
-      end
-      if parents[found] == up and keys[found] == k then
-        map[i] = found
         i = i + 1
-        missed = 0
+      elseif keys[first] == k then
+        map[i] = first
+        i = i + 1
       else
-        missed = missed + 1
+        local at = band(hash(up, k) + missed, mask)
+        local found = slots[at]
+        if found == 0 then
+          found = made
+          made = made + 1
+          slots[at] = found
+          parents[found] = up
+          keys[found] = k
+        end
+        if parents[found] == up and keys[found] == k then
+          map[i] = found
+          i = i + 1
+          missed = 0
+        else
+          missed = missed + 1
+        end
       end
     end
   end
@@ -96,14 +106,13 @@ local function compose(node_of, map, stacks, out)
   end
 end
 
---- Room for a new tree of up to `most` nodes: {parent=, key=, made=, slots=, mask=}.
+--- Room for a new tree of up to `most` nodes: {parent=, key=, made=, only=, slots=, mask=}.
 function M.room(most)
   local room = tree_query.room_for(most)
-  local out = { parent = u32(most), key = u32(most), slots = u32(room), mask = room - 1,
-    made = ROOTS }
+  local out = { parent = u32(most), key = u32(most), only = u32(most), slots = u32(room),
+    mask = room - 1, made = ROOTS }
   ffi.fill(out.parent, ROOTS * 4, 0xff)
   ffi.fill(out.key, ROOTS * 4, 0xff)
-  ffi.fill(out.slots, room * 4, 0xff)
   return out
 end
 
@@ -114,7 +123,7 @@ function M.lead(room, tree, rekey, action, no_roots)
   local map = u32(tree.count)
   for root = 0, ROOTS - 1 do map[root] = no_roots and NONE or root end
   room.made = lead(tree.parent, tree.key, tree.count, rekey, action, map, room.parent, room.key,
-    room.slots, room.mask, room.made)
+    room.only, room.slots, room.mask, room.made)
   return map
 end
 

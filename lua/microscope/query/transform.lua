@@ -20,7 +20,6 @@ local tree_query = require("microscope.query.tree")
 
 local M = {}
 
-local NONE = tree_query.NONE
 local ROOTS = tree_query.ROOTS
 local band, rshift = bit.band, bit.rshift
 local hash = remap.hash
@@ -53,7 +52,7 @@ local function cut(events, count, parent, key, group, mask, s, room_parent, room
       local up = path[to - 1]
       local slot = band(hash(up, k) + missed, slot_mask)
       local found = slots[slot]
-      if found == NONE then
+      if found == 0 then
         found = made
         made = made + 1
         slots[slot] = found

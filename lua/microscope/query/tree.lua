@@ -23,7 +23,11 @@ M.ROOTS = 256
 M.MOST = 2 ^ 27
 
 local NONE = 0xffffffff
-local bxor, band, rshift, lshift, tobit = bit.bxor, bit.band, bit.rshift, bit.lshift, bit.tobit
+
+-- Factors of the hash of a node and a key: odd, of 24 bits, so that products of ids up to 2^27 are
+-- exact in a double and in reach of bit.tobit (2^51).
+local NODE_FACTOR, KEY_FACTOR = 0x9e3779, 0x85ebcb
+local bxor, band, rshift, tobit = bit.bxor, bit.band, bit.rshift, bit.tobit
 
 local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
 
@@ -38,14 +42,16 @@ local function most_nodes(location, stacks, start)
 end
 
 -- The node of each stack.  A stack's parent has a lower number (validated), so its node is known.
--- slots is an open-addressed table of nodes by parent and key.  One flat loop without calls or
--- constant states, as LuaJIT leaves short inner loops to its interpreter and gives up on a step
--- whose outcome it knows: a step looks at one slot, the one after `missed` others, for frame f of
--- stack i.
-local function merge(parent, location, ends, stacks, start, frame, parents, keys, slots, mask,
-    count, node_of)
-  local i, f, stop, node, missed = -1, 0, 0, 0, 0
-  while i < stacks do
+-- A node's first child is found through only[node]; its others through slots, an open-addressed
+-- table of nodes by parent and key (0 is free: roots are no one's children).  Most nodes have one
+-- child, and looking in slots misses the cache.  One flat loop without calls or constant states, as
+-- LuaJIT leaves short inner loops to its interpreter and gives up on a step whose outcome it knows:
+-- a step looks at one slot, the one after `missed` others, for frame f of stack i.  Gives how many
+-- nodes there are, and how many more slots may be taken: 0 when it stopped for want of them.
+local function merge(parent, location, ends, stacks, start, frame, parents, keys, only, slots, mask,
+    spare, node_of)
+  local i, f, stop, node, missed, count = -1, 0, 0, 0, 0, M.ROOTS
+  while i < stacks and spare > 0 do
     if f == stop then
       -- All frames of stack i have their node; the next stack.  Past the last, row 0 will do.
       if i >= 0 then node_of[i] = node end
@@ -60,34 +66,40 @@ local function merge(parent, location, ends, stacks, start, frame, parents, keys
         f, stop = start[l], start[l + 1]
       end
     else
-      local key = frame[f]
-      -- Robert Jenkins' mixing of 32 bits, all shifts and additions, as a product of 32 bits is
-      -- not exact in a double.  node * 31 is exact and keeps neighbours apart.
-      local h = tobit(bxor(tobit(key), tobit(node * 31)))
-      h = tobit(h + 0x7ed55d16 + lshift(h, 12))
-      h = bxor(h, 0xc761c23c, rshift(h, 19))
-      h = tobit(h + 0x165667b1 + lshift(h, 5))
-      h = bxor(tobit(h + 0xd3a2646c), lshift(h, 9))
-      h = tobit(h + 0xfd7046c5 + lshift(h, 3))
-      local at = band(bxor(h, 0xb55a4f09, rshift(h, 16)) + missed, mask)
-      local found = slots[at]
-      if found == NONE then
-        found = count
+      local key, first = frame[f], only[node]
+      if first == 0 then
+        only[node] = count
+        parents[count] = node
+        keys[count] = key
+        node = count
         count = count + 1
-        slots[at] = found
-        parents[found] = node
-        keys[found] = key
-      end
-      if parents[found] == node and keys[found] == key then
-        node = found
         f = f + 1
-        missed = 0
+      elseif keys[first] == key then
+        node = first
+        f = f + 1
       else
-        missed = missed + 1
+        local h = bxor(tobit(node * NODE_FACTOR), tobit(key * KEY_FACTOR))
+        local at = band(bxor(h, rshift(h, 15)) + missed, mask)
+        local found = slots[at]
+        if found == 0 then
+          found = count
+          count = count + 1
+          spare = spare - 1
+          slots[at] = found
+          parents[found] = node
+          keys[found] = key
+        end
+        if parents[found] == node and keys[found] == key then
+          node = found
+          f = f + 1
+          missed = 0
+        else
+          missed = missed + 1
+        end
       end
     end
   end
-  return count
+  return count, spare
 end
 
 -- What each node's own samples weigh.
@@ -119,23 +131,34 @@ function M.room_for(most)
   return room
 end
 
+-- Slots for an eighth of the nodes there may be, and more when they do not do: few nodes are no
+-- one's first child, and a small table stays in the cache.
+local function merge_into(cap, keys, out, most, node_of)
+  local room = M.room_for(most / 8)
+  while true do
+    local slots, only = u32(room), u32(most)
+    local count, spare = merge(cap:array("stacks", "parent"), cap:array("stacks", "location"),
+      cap:array("stacks", "end"), cap:rows("stacks"), keys.start, keys.frame, out.parent, out.key,
+      only, slots, room - 1, room / 2, node_of)
+    if spare > 0 then return count end
+    room = room * 4
+  end
+end
+
 -- Parents, keys and the node of each stack.
 local function merge_stacks(cap, keys)
   local stacks = cap:rows("stacks")
-  local location = cap:array("stacks", "location")
-  local most = most_nodes(location, stacks, keys.start)
+  local most = most_nodes(cap:array("stacks", "location"), stacks, keys.start)
   if most > M.MOST then return nil end
-  local room = M.room_for(most)
-  local parents, node_keys, slots = u32(most), u32(most), u32(room)
-  local node_of = u32(stacks + 1)
-  ffi.fill(parents, M.ROOTS * 4, 0xff)
-  ffi.fill(node_keys, M.ROOTS * 4, 0xff)
-  ffi.fill(slots, room * 4, 0xff)
-  if stacks == 0 then return parents, node_keys, M.ROOTS, node_of end
-  local count = merge(cap:array("stacks", "parent"), location, cap:array("stacks", "end"), stacks,
-    keys.start, keys.frame, parents, node_keys, slots, room - 1, M.ROOTS, node_of)
-  return parents, node_keys, count, node_of
+  local out, node_of = { parent = u32(most), key = u32(most) }, u32(stacks + 1)
+  ffi.fill(out.parent, M.ROOTS * 4, 0xff)
+  ffi.fill(out.key, M.ROOTS * 4, 0xff)
+  local count = stacks > 0 and merge_into(cap, keys, out, most, node_of) or M.ROOTS
+  return out.parent, out.key, count, node_of
 end
+
+-- It makes arrays, which compiled loops must not.
+jit.off(merge_into)
 
 --- A tree of given nodes: parent, key (FFI u32) and self (FFI double) of `count` nodes; adds up
 -- the totals.  node_of may be nil.
@@ -206,8 +229,35 @@ local function count_below(parent, count, size)
   end
 end
 
--- Where a walk that goes to children in ascending order enters and leaves each node: at[node] is
--- the next free place among the node's own.
+-- The order in which a walk that goes to children in ascending order enters nodes; at[node] is the
+-- next free place among the node's own, after which it is where the node's own end.
+local function place_nodes(parent, count, size, at, order)
+  for node = M.ROOTS, count - 1 do
+    local up = parent[node]
+    local enter = at[up]
+    at[up] = enter + size[node]
+    at[node] = enter + 1
+    order[enter] = node
+  end
+end
+
+--- A walk through all nodes but the roots, callers first, what a node calls right after it: FFI u32
+-- of nodes, how many there are, and FFI u32[tree.count] of each node's place after the last one
+-- below it.
+function M.preorder(tree)
+  local count = tree.count
+  local size, at = u32(count), u32(count)
+  count_below(tree.parent, count, size)
+  local order, place = u32(count), 0
+  for root = 0, M.ROOTS - 1 do
+    at[root] = place
+    place = place + size[root]
+  end
+  place_nodes(tree.parent, count, size, at, order)
+  return order, place, at
+end
+
+-- Where such a walk enters and leaves each node.
 local function place_events(parent, count, size, at, events)
   for node = M.ROOTS, count - 1 do
     local up = parent[node]
@@ -237,7 +287,7 @@ function M.events(tree)
 end
 
 M.NONE = NONE
-M._count_below, M._place_events = count_below, place_events
+M._count_below, M._place_events, M._place_nodes = count_below, place_events, place_nodes
 --- Add what each node has to its parent, from the leaves up: add_up(parent, count, total).
 M.add_up = add_up
 M._merge, M._add_weights, M._add_up, M._link = merge, add_weights, add_up, link
