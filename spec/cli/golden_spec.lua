@@ -27,6 +27,9 @@ describe("the command line:", function()
     end
     generate("small.usprof", { samples = 2000, stacks = 60, functions = 40, modules = 4,
       depth_max = 12, seed = 3 })
+    -- The same program again, some of it more often: stacks are the same, samples others.
+    generate("other.usprof", { samples = 2600, stacks = 60, functions = 40, modules = 4,
+      depth_max = 12, seed = 3, cpus = 3 })
     generate("tiny.usprof", { samples = 12, stacks = 4, functions = 6, modules = 1, depth_max = 5,
       seed = 5 })
     helper.write(fixtures .. "/damaged.usprof", helper.read(fixtures .. "/small.usprof"):sub(1, -9))

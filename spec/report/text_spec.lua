@@ -64,3 +64,35 @@ describe("names", function()
     assert.equal("ß   ", text.left("ß", 4))
   end)
 end)
+
+describe("bars", function()
+  local numbers = require("microscope.report.numbers")
+
+  it("are as long as shares, in eighths", function()
+    assert.equal("", numbers.bar(0))
+    assert.equal(("\xe2\x96\x88"):rep(10), numbers.bar(1))
+    assert.equal(("\xe2\x96\x88"):rep(5), numbers.bar(0.5))
+    assert.equal("\xe2\x96\x8f", numbers.bar(0.0125))
+    assert.equal("\xe2\x96\x88\xe2\x96\x8c", numbers.bar(0.15))
+  end)
+
+  it("stand in tables and trees of terminals with room", function()
+    local fake, profile = require("spec.support.fake"), require("microscope.query.profile")
+    local profile_text = require("microscope.report.profile_text")
+    local cap = fake.stacks { { "main > a", 30 }, { "main > b", 10 } }
+    local function written(options)
+      local out = {}
+      options.limit, options.min_percent = 30, 0
+      profile_text.write(cap, profile.of(cap, {}), options, function(...)
+        out[#out + 1] = table.concat { ... }
+      end)
+      return table.concat(out)
+    end
+    local bar = ("\xe2\x96\x88"):rep(7) .. "\xe2\x96\x8c"
+    assert.matches(bar .. " +a %(app%)\n", written { bars = true, columns = 110 })
+    assert.matches(bar .. " +a %(app%)\n", written { bars = true, columns = 110, tree = true })
+    assert.not_matches("\xe2\x96", written { bars = true, columns = 80 })
+    assert.not_matches("\xe2\x96", written { bars = true })
+    assert.not_matches("\xe2\x96", written { columns = 110 })
+  end)
+end)

@@ -156,7 +156,8 @@ local function report_tree(cap, path, profile, args)
     tree = require("microscope.query.focus").subtree(tree, profile.keys, found.mask,
       cap:rows("stacks"))
   end
-  write_tree(cap, profile, args, options, tree)
+  write_tree(cap, profile, args, options, tree,
+    args.focus and "CALL TREE (THE FUNCTION'S TOTAL IS 100 %)")
 end
 
 local function report_functions(cap, profile, args)
@@ -243,6 +244,8 @@ local function report_diff(cap, path, args)
   local base = profile_of(base_cap, args.base, args, true)
   check_sources(base, profile, args)
   check_steps(base, profile)
+  -- Tables for building both trees are large and no longer needed.
+  collectgarbage()
   if args.focus then
     local in_base, in_other = narrow(base_cap, base, args), narrow(cap, profile, args)
     if not in_base or not in_other then

@@ -47,7 +47,7 @@ function M.focus(cap, profile, focus, options, out)
   header_text.wrap("  in all " .. of(focus.total), options.columns, out)
   calls_table(cap, profile, focus.total, focus.callers, "CALLED BY", options, out)
   calls_table(cap, profile, focus.total, focus.callees, "CALLS", options, out)
-  profile_text.tree(cap, profile, options, out, focus.subtree, "BELOW IT")
+  profile_text.tree(cap, profile, options, out, focus.subtree, "BELOW IT (ITS TOTAL IS 100 %)")
 end
 
 -- What a thing of a group is called.
@@ -79,7 +79,13 @@ end
 local function group_label(groups, row)
   return function(room)
     if #groups.by == 1 then return thing_label(groups.by[1], row.values[1], room) end
-    local first = thing_label(groups.by[1], row.values[1], room and math.floor((room - 2) / 2))
+    -- The first has half of the line, and more where the second can do with less.
+    local half = room and math.floor((room - 2) / 2)
+    if room then
+      local second = text.width(thing_label(groups.by[2], row.values[2]))
+      half = math.max(half, room - 2 - math.max(second, 16))
+    end
+    local first = thing_label(groups.by[1], row.values[1], half)
     return first .. "  "
       .. thing_label(groups.by[2], row.values[2], room and room - text.width(first) - 2)
   end

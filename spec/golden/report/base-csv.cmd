@@ -1,0 +1,1 @@
+microscope report other.usprof --base small.usprof --format csv --limit 2

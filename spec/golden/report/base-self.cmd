@@ -1,0 +1,1 @@
+microscope report small.usprof --base small.usprof

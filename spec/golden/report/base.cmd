@@ -1,0 +1,1 @@
+microscope report other.usprof --base small.usprof --limit 6

@@ -1,0 +1,1 @@
+microscope report --by cpu --format csv small.usprof

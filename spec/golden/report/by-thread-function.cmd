@@ -1,0 +1,1 @@
+microscope report --by thread,function --limit 6 small.usprof

@@ -1,0 +1,1 @@
+microscope report --by thread small.usprof

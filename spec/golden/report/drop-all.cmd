@@ -1,0 +1,1 @@
+microscope report --drop '*' small.usprof

@@ -1,0 +1,1 @@
+microscope report --focus Index small.usprof

@@ -1,0 +1,1 @@
+microscope report --samples --limit 2 --format json tiny.usprof

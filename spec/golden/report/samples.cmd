@@ -1,0 +1,1 @@
+COLUMNS=100 microscope report --samples --limit 2 small.usprof

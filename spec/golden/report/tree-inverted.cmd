@@ -1,0 +1,1 @@
+microscope report --tree --invert --min-percent 10 small.usprof
