@@ -275,7 +275,7 @@ static void make_labels(struct making *m) {
       m->w, &(struct mic_sample_labels_row){(uint32_t)i, (uint32_t)(row % o->labels)});
 }
 
-/* Of two one lies inside the other; the last has no end. */
+/* Of two one lies inside the other; the last has no end, so it runs past the one around it. */
 static void make_zones(struct making *m) {
   const struct mic_generate_options *o = &m->options;
   for (uint32_t i = 0; i < 2; i++)
@@ -286,11 +286,13 @@ static void make_zones(struct making *m) {
   for (uint32_t i = 0; i < o->zones; i++) {
     uint64_t start_ns = (i / 2 * 4 + i % 2) * o->period_ns;
     uint64_t length_ns = (3 - i % 2 * 2) * o->period_ns;
-    mic_writer_zones(m->w, &(struct mic_zones_row){.thread = i / 2 % o->threads,
-                                                   .site = i % 2,
-                                                   .start_ns = start_ns,
-                                                   .end_ns = i + 1 < o->zones ? start_ns + length_ns
-                                                                              : UINT64_MAX});
+    bool open = i + 1 == o->zones;
+    mic_writer_zones(m->w,
+                     &(struct mic_zones_row){.thread = i / 2 % o->threads,
+                                             .site = i % 2,
+                                             .start_ns = start_ns,
+                                             .end_ns = open ? UINT64_MAX : start_ns + length_ns,
+                                             .lane = open});
   }
 }
 

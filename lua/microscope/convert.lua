@@ -8,7 +8,8 @@
 --   write(cap, path, ctx)  write an open capture
 --   keeps             the facts that writing keeps, as losses.lua names them
 -- read and write return nil and an error when they fail, or raise it with ctx.fail(format, ...).
--- ctx.lost(format, ...) says what of the input cannot be carried over.
+-- ctx.lost(format, ...) says what of the input cannot be carried over, ctx.note(format, ...) what
+-- else one should know of what was made of it.
 
 local ffi = require("ffi")
 
@@ -123,16 +124,17 @@ local function outcome(ok, result, err)
   return nil, tostring(result)
 end
 
-local function context(lost)
+local function context(lost, notes)
   return {
     fail = fail,
     lost = function(format, ...) lost[#lost + 1] = format:format(...) end,
+    note = function(format, ...) notes[#notes + 1] = format:format(...) end,
   }
 end
 
 -- Read a file of another format into a capture at `path`.
-local function import(from, format, path, lost)
-  local ctx = context(lost)
+local function import(from, format, path, result)
+  local ctx = context(result.lost_reading, result.notes)
   return writer.with(path, function(w)
     ctx.writer = w
     local ok, why = outcome(plugins.call(format.path, format.read, from, ctx))
@@ -140,9 +142,10 @@ local function import(from, format, path, lost)
   end)
 end
 
-local function write(cap, to, format, lost)
+local function write(cap, to, format, result)
+  local lost = result.lost_writing
   for _, text in ipairs(losses.of(cap, format.keeps or {})) do lost[#lost + 1] = text end
-  return outcome(plugins.call(format.path, format.write, cap, to, context(lost)))
+  return outcome(plugins.call(format.path, format.write, cap, to, context(lost, result.notes)))
 end
 
 -- A capture that is only a step on the way: in a folder of its own for the user alone.
@@ -158,25 +161,25 @@ end
 local function through(from, reading, to, writing, result)
   local path, why = scratch_path()
   if not path then return nil, why end
-  local ok, err = import(from, reading, path, result.lost_reading)
+  local ok, err = import(from, reading, path, result)
   local cap
   if ok then cap, err = capture.open(path) end
   os.remove(path)
   if not cap then return nil, err end
-  ok, err = write(cap, to, writing, result.lost_writing)
+  ok, err = write(cap, to, writing, result)
   cap:close()
   return ok, err
 end
 
 local function convert(from, reading, to, writing, result)
   if reading.name ~= "usprof" then
-    if writing.name == "usprof" then return import(from, reading, to, result.lost_reading) end
+    if writing.name == "usprof" then return import(from, reading, to, result) end
     return through(from, reading, to, writing, result)
   end
   local cap, err = capture.open(from)
   if not cap then return nil, err end
   local ok
-  ok, err = write(cap, to, writing, result.lost_writing)
+  ok, err = write(cap, to, writing, result)
   cap:close()
   return ok, err
 end
@@ -185,6 +188,7 @@ end
 -- the output's ending tell.  A table, or nil and one line:
 --   reading, writing             the formats
 --   lost_reading, lost_writing   lists of texts: what could not be carried over
+--   notes                        a list of texts: what else one should know
 function M.run(from, to, options)
   local reading, writing, err
   if options.to then writing, err = M.by_name(options.to, "write")
@@ -193,7 +197,8 @@ function M.run(from, to, options)
   if options.from then reading, err = M.by_name(options.from, "read")
   else reading, err = M.for_reading(from) end
   if not reading then return nil, err end
-  local result = { reading = reading, writing = writing, lost_reading = {}, lost_writing = {} }
+  local result = { reading = reading, writing = writing, lost_reading = {}, lost_writing = {},
+    notes = {} }
   local ok
   ok, err = convert(from, reading, to, writing, result)
   if not ok then

@@ -267,6 +267,11 @@ function M.ends(tree)
   return ends
 end
 
+--- The zones of a capture by site, the one of most time first: a list of {site=, name=,
+-- category=, file=, line= (or nil), count=, unended=, total_ns=, mean_ns= (or nil), longest_ns=}.
+-- Zones that were not seen to end are in unended alone.
+function M.zones(cap) return require("microscope.query.zones").by_site(cap) end
+
 --- All that `microscope report` says, in one piece: {summary=, source=, keys=, tree=, costs=,
 -- ranked=, ends=, steps=, ...}, see query/profile.lua.  options, all optional: lines (true: tell
 -- functions apart by line), fold (true: inlined functions are part of what they were inlined

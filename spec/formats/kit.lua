@@ -87,7 +87,8 @@ function M.total(weights)
   return sum, count
 end
 
---- The folder of an npm package of a version, installed once under the build folder; nil and why not.
+--- The folder of an npm package of a version, installed once under the build folder; nil and why
+-- there is none.
 function M.npm(name, version)
   local folder = helper.build .. "/npm/" .. name:gsub("%W", "_")
   local path = folder .. "/node_modules/" .. name
@@ -97,8 +98,8 @@ function M.npm(name, version)
     return path
   end
   if not M.has("npm") then return nil, "npm is missing: it installs " .. name end
-  local _, err, status = helper.run(("mkdir -p %s && cd %s && HOME=%s timeout -s KILL 300 npm install "
-    .. "--no-audit --no-fund --no-save --prefix . %s@%s"):format(helper.quote(folder),
+  local _, err, status = helper.run(("mkdir -p %s && cd %s && HOME=%s timeout -s KILL 300 npm"
+    .. " install --no-audit --no-fund --no-save --prefix . %s@%s"):format(helper.quote(folder),
     helper.quote(folder), helper.quote(folder), name, version))
   if status == 0 then return path end
   return nil, "npm cannot install " .. name .. ": " .. err:match("[^\n]*")

@@ -62,6 +62,10 @@ function M.run(args)
     io.stderr:write(("microscope convert: left out of %s: %s\n"):format(text.escape(args.input),
       text.escape(table.concat(result.lost_reading, "; "))))
   end
+  if #result.notes > 0 then
+    io.stderr:write(("microscope convert: %s: %s\n"):format(text.escape(args.input),
+      text.escape(table.concat(result.notes, "; "))))
+  end
   tell(result.lost_writing, result.writing, "hold")
   return 0
 end

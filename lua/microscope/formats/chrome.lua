@@ -1,10 +1,15 @@
 --- chrome: Trace Event JSON, as chrome://tracing, Perfetto and Speedscope read it.
 
+local ffi = require("ffi")
+
 local capture = require("microscope.capture")
+local core = require("microscope.core")
 local frames_query = require("microscope.frames")
+local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 
+local C = core.C
 local NONE = capture.NONE
 
 -- Nanoseconds as the format's microseconds, all digits of them.
@@ -49,7 +54,7 @@ end
 
 -- Zones of lane 0 lie inside of one another and are complete events; those of other lanes are
 -- asynchronous ones, which may overlap.  One that did not end is a begin without an end.
-local function write_zones(cap, pids, tids, event)
+local function write_zones(cap, pids, tids, zero, event)
   local thread, rows = cap:array("zones", "thread")
   local site, lane = cap:array("zones", "site"), cap:array("zones", "lane")
   local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
@@ -61,14 +66,15 @@ local function write_zones(cap, pids, tids, event)
     local where = ('"pid":%.0f,"tid":%.0f,"name":%s,"cat":%s'):format(pids[process[t]], tids[t],
       json.encode(cap:string(name[site[i]])), json.encode(cap:string(category[site[i]])))
     if lane[i] > 0 then
-      event('{"ph":"b",', where, ',"id":"', ("0x%x"):format(i), '","ts":', micros(start[i]), "}")
+      local id = (',"id":"0x%x","ts":'):format(i)
+      event('{"ph":"b",', where, id, micros(zero + start[i]), "}")
       if stop[i] ~= open then
-        event('{"ph":"e",', where, ',"id":"', ("0x%x"):format(i), '","ts":', micros(stop[i]), "}")
+        event('{"ph":"e",', where, id, micros(zero + stop[i]), "}")
       end
     elseif stop[i] == open then
-      event('{"ph":"B",', where, ',"ts":', micros(start[i]), "}")
+      event('{"ph":"B",', where, ',"ts":', micros(zero + start[i]), "}")
     else
-      event('{"ph":"X",', where, ',"ts":', micros(start[i]), ',"dur":',
+      event('{"ph":"X",', where, ',"ts":', micros(zero + start[i]), ',"dur":',
         micros(stop[i] - start[i]), "}")
     end
   end
@@ -91,7 +97,7 @@ local function write_frames(cap, frames, tree, out)
   out:write("},\n")
 end
 
-local function write_samples(cap, tree, tids, out, ctx)
+local function write_samples(cap, tree, tids, zero, out, ctx)
   local time_ns, rows = cap:array("samples", "time_ns")
   local thread, stack = cap:array("samples", "thread"), cap:array("samples", "stack")
   local cpu, weight = cap:array("samples", "cpu"), cap:array("samples", "weight")
@@ -107,7 +113,7 @@ local function write_samples(cap, tree, tids, out, ctx)
       bare = bare + 1
     else
       out:write(first and "\n" or ",\n", '{"cpu":', cpu[i], ',"tid":', tids[thread[i]], ',"ts":',
-        micros(time_ns[i]), ',"name":', names[source[i]], ',"sf":', node, ',"weight":',
+        micros(zero + time_ns[i]), ',"name":', names[source[i]], ',"sf":', node, ',"weight":',
         ("%.0f"):format(tonumber(weight[i])), "}")
       first = false
     end
@@ -127,6 +133,8 @@ end
 
 local function write_all(cap, out, ctx)
   local pids, tids = ids_of(cap)
+  -- Times on the recording's own clock, so that traces of one machine agree.
+  local zero = cap:rows("clocks") > 0 and cap:array("clocks", "monotonic_ns")[0] or 0ULL
   local frames = frames_query.of(cap)
   local tree = frames_query.tree(cap, frames)
   out:write("{")
@@ -138,11 +146,72 @@ local function write_all(cap, out, ctx)
     first = false
   end
   write_names(cap, pids, tids, event)
-  write_zones(cap, pids, tids, event)
+  write_zones(cap, pids, tids, zero, event)
   out:write("\n],\n")
   write_frames(cap, frames, tree, out)
-  write_samples(cap, tree, tids, out, ctx)
+  write_samples(cap, tree, tids, zero, out, ctx)
   out:write("}\n")
+end
+
+-- Events that are no spans, in words, by phase.
+local LEFT_OUT = {
+  { "iIR", "instant event" }, { "C", "counter" }, { "stf", "flow event" },
+  { "NOD", "object event" }, { "P", "sample" }, { "nTp", "step of an asynchronous event" },
+}
+
+local function tell(count, what, lost)
+  if count > 0 then lost("%.0f %s%s", count, what, count == 1 and "" or "s") end
+end
+
+local function tell_others(other, lost)
+  local told = {}
+  for _, kind in ipairs(LEFT_OUT) do
+    local count = 0
+    for phase in kind[1]:gmatch(".") do
+      count = count + tonumber(other[phase:byte()])
+      told[phase:byte()] = true
+    end
+    tell(count, kind[2], lost)
+  end
+  local count = 0
+  for phase = 0, 127 do
+    if not told[phase] then count = count + tonumber(other[phase]) end
+  end
+  tell(count, "event of another phase", lost)
+end
+
+local function read(path, ctx)
+  local result, err = ffi.new("struct mic_chrome_result"), core.new_error()
+  local ok, why = input.with(path, function(handle)
+    return core.check(C.mic_chrome_read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  if result.bad > 0 then
+    tell(tonumber(result.bad), ("event without a phase or time (event %.0f first)"):format(
+      tonumber(result.first_bad)), ctx.lost)
+  end
+  tell(tonumber(result.unmatched_ends), "end of nothing that began", ctx.lost)
+  tell_others(result.other, ctx.lost)
+  if result.with_arguments > 0 then
+    ctx.lost("arguments of %.0f spans", tonumber(result.with_arguments))
+  end
+  if result.overlapping > 0 then
+    ctx.note("%.0f spans overlap others of their thread: they have lanes of their own",
+      tonumber(result.overlapping))
+  end
+  if result.unfinished > 0 then
+    ctx.note("%.0f spans begin and do not end", tonumber(result.unfinished))
+  end
+  return true
+end
+
+-- A list or an object of events: a phase soon after the first brace.
+local function detect(head)
+  local start = head:match("^\239?\187?\191?%s*()[%[{]")
+  if not start then return false end
+  if head:find('"traceEvents"%s*:') then return true end
+  return head:find("^%[%s*%]?%s*$", start) ~= nil
+    or head:find("^%[%s*{", start) ~= nil and head:find('"ph"%s*:%s*"') ~= nil
 end
 
 return {
@@ -153,6 +222,8 @@ return {
     "times", "cpus", "sources", "threads", "processes", "functions", "inlines", "zones", "facts",
     "ends",
   },
+  detect = detect,
+  read = read,
   write = function(cap, path, ctx)
     return output.with(path, nil, function(out) write_all(cap, out, ctx) end)
   end,

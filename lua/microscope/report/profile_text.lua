@@ -4,6 +4,7 @@ local header_text = require("microscope.report.header_text")
 local keys_query = require("microscope.query.keys")
 local numbers = require("microscope.report.numbers")
 local text = require("microscope.report.text")
+local zones_text = require("microscope.report.zones_text")
 local walk = require("microscope.query.walk")
 
 local M = {}
@@ -142,11 +143,13 @@ end
 -- columns, bars.
 function M.write(cap, profile, options, out)
   M.header(profile, options.columns, out)
+  if not options.tree and profile.tree.weight == 0 then zones_text.write(cap, options, out) end
   if profile.tree.weight == 0 then return end
   if options.tree then
     M.tree(cap, profile, options, out, options.tree ~= true and options.tree or nil, options.title)
   else
     M.functions(cap, profile, options, out)
+    zones_text.write(cap, options, out)
   end
 end
 

@@ -1,0 +1,14 @@
+/* chrome_fuzz.c - any bytes as a Chrome trace. */
+#include "import/chrome.h"
+#include "import/fuzz.h"
+
+static int import(struct mic_input *input, struct mic_writer *writer, struct mic_error *err) {
+  struct mic_chrome_result result;
+  return mic_chrome_read(input, writer, &result, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  fuzz_import(bytes, size, import);
+  return 0;
+}
