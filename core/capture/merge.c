@@ -40,6 +40,11 @@ uint64_t mic_merge_read(const struct mic_merge *m, uint32_t column, uint64_t row
   return mic_schema_columns[column].flags & MIC_COL_OPTIONAL ? all_ones(column) : 0;
 }
 
+/* Later than any time is none's neighbour, never none. */
+static uint64_t shifted(const struct mic_merge *m, uint64_t time_ns) {
+  return time_ns < UINT64_MAX - 1 - m->shift_ns ? time_ns + m->shift_ns : UINT64_MAX - 1;
+}
+
 static uint64_t mapped(struct mic_merge *m, uint32_t column, uint64_t value) {
   const struct mic_schema_column *s = &mic_schema_columns[column];
   if (is_none(column, value)) return value;
@@ -48,9 +53,7 @@ static uint64_t mapped(struct mic_merge *m, uint32_t column, uint64_t value) {
     if (id >= all_ones(column)) m->over = true;
     return id;
   }
-  if (column == MIC_COLUMN_strings_end || !is_point(column)) return value;
-  /* Later than any time is none's neighbour, never none. */
-  return value < UINT64_MAX - 1 - m->shift_ns ? value + m->shift_ns : UINT64_MAX - 1;
+  return is_point(column) ? shifted(m, value) : value;
 }
 
 uint64_t mic_merge_value(struct mic_merge *m, uint32_t column, uint64_t row) {
@@ -112,13 +115,42 @@ static void add_unique(struct mic_merge *m, uint32_t table) {
   }
 }
 
-static void add_rows(struct mic_merge *m, uint32_t table) {
-  uint64_t rows = m->cap->tables[table].rows;
-  for (uint32_t c = mic_schema_tables[table].first; c < mic_schema_tables[table].past; c++) {
-    uint32_t width = mic_schema_columns[c].width;
-    mic_vec_reserve(&m->columns[c], m->columns[c].count + rows * width);
+/* What a value of a column is in the merged capture does not change: it is neither an id nor a
+ * point in time. */
+static bool is_plain(uint32_t column) {
+  return mic_schema_columns[column].unit != MIC_COLUMN_UNIT_ID && !is_point(column);
+}
+
+/* A column of many rows: as it is, ids of u32 through their map, others one by one. */
+static void add_column(struct mic_merge *m, uint32_t c, uint64_t rows) {
+  const struct mic_schema_column *s = &mic_schema_columns[c];
+  const void *data = m->cap->columns[c].data;
+  size_t before = m->columns[c].count;
+  mic_vec_reserve(&m->columns[c], before + rows * s->width);
+  uint8_t *out = m->columns[c].at + before;
+  bool maps = s->unit == MIC_COLUMN_UNIT_ID && s->width == 4 && !(s->flags & MIC_COL_OPTIONAL);
+  if (data && is_plain(c)) {
+    memcpy(out, data, rows * s->width);
+  } else if (data && maps && m->ids[s->target]) {
+    const uint32_t *ids = m->ids[s->target], *from = data;
+    uint32_t *to = (uint32_t *)(void *)out; /* columns of u32 begin and end at multiples of it */
+    for (uint64_t i = 0; i < rows; i++) to[i] = ids[from[i]];
+  } else if (data && is_point(c) && !(s->flags & MIC_COL_OPTIONAL)) {
+    const uint64_t *from = data;
+    for (uint64_t i = 0; i < rows; i++) {
+      uint64_t time_ns = shifted(m, from[i]);
+      memcpy(out + i * sizeof time_ns, &time_ns, sizeof time_ns);
+    }
+  } else {
     for (uint64_t i = 0; i < rows; i++) put(m, c, mic_merge_value(m, c, i));
   }
+  m->columns[c].count = before + rows * s->width;
+}
+
+static void add_rows(struct mic_merge *m, uint32_t table) {
+  uint64_t rows = m->cap->tables[table].rows;
+  for (uint32_t c = mic_schema_tables[table].first; c < mic_schema_tables[table].past && rows; c++)
+    add_column(m, c, rows);
   for (uint64_t i = 0; i < rows && m->ids[table]; i++)
     m->ids[table][i] = (uint32_t)(m->rows[table] + i);
   m->rows[table] += rows;

@@ -38,7 +38,8 @@ describe("the prompt", function()
     assert.same({ "4\n7\nmain work\n"
       .. "MODULE     SELF    SHARE     LOW     HIGH  SAMPLES  FUNCTIONS\n"
       .. "app     4.00 ms  100.0 %  51.0 %  100.0 %        4          2\n\n"
-      .. "low and high bound the share with 95 % confidence\n{\n  [1] = 1,\n  x = \"y\"\n}\n", "", 0 },
+      .. "low and high bound the share with 95 % confidence\n"
+      .. "{\n  [1] = 1,\n  x = \"y\"\n}\n", "", 0 },
       { (lines('cap:rows("samples")\nx = 3\n= x + 4\nprint("main work")\nrun "modules"\n'
         .. '{ 1, x = "y" }\n')), select(2, lines("")), 0 })
   end)
