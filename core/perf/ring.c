@@ -8,6 +8,7 @@
  */
 #include "perf/ring.h"
 
+#include <asm/perf_regs.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -25,6 +26,8 @@ struct cut {
   bool possible;
   uint32_t abi_at;   /* the word of the register ABI; 0: no registers */
   uint32_t stack_at; /* the word of the stack's size, when there are registers (or never are) */
+  uint32_t tid_at;   /* the word of pid and tid; 0: none */
+  uint32_t sp_at;    /* the word of the stack pointer, when there are registers; 0: none */
 };
 
 struct mic_ring {
@@ -34,6 +37,9 @@ struct mic_ring {
   uint64_t tail; /* ours; page->data_tail follows */
   uint64_t released;
   size_t mapped; /* bytes to unmap; 0: not ours */
+  uint64_t mark; /* copy up to here, when marked */
+  bool marked;
+  struct mic_limits *limits; /* borrowed; NULL: none */
   struct cut cut;
   struct mic_ring_counts counts;
 };
@@ -47,8 +53,15 @@ static struct cut cut_of(const struct mic_perf_layout *layout) {
   const uint64_t words =
     layout->sample_type & ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
   uint32_t at = 8 + 8 * (uint32_t)__builtin_popcountll(words);
+  if (layout->sample_type & PERF_SAMPLE_TID) {
+    uint64_t before = layout->sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);
+    cut.tid_at = 8 + 8 * (uint32_t)__builtin_popcountll(before);
+  }
   if (layout->sample_type & PERF_SAMPLE_REGS_USER) {
     cut.abi_at = at;
+    uint64_t sp = 1ULL << PERF_REG_X86_SP;
+    if (layout->regs_user & sp)
+      cut.sp_at = at + 8 + 8 * (uint32_t)__builtin_popcountll(layout->regs_user & (sp - 1));
     at += 8 + 8 * (uint32_t)__builtin_popcountll(layout->regs_user);
   }
   cut.stack_at = at;
@@ -145,50 +158,67 @@ static void count(struct mic_ring *ring, const struct perf_event_header *header,
     ring->counts.lost_told += word_at(ring, position + 16);
 }
 
-/* A sample's stack: bytes before the size word, the slot, and how much of it to keep.  False:
- * copy as it is.  What is kept is more than dyn_size, so that a cut copy is never taken for a
- * full one. */
-static bool stack_of(const struct mic_ring *ring, uint64_t position, uint32_t size, uint32_t *at,
-                     uint32_t *slot, uint32_t *keep) {
+/* Of `valid` bytes those below the process's limit. */
+static uint64_t below_limit(const struct mic_ring *ring, uint64_t position, uint64_t valid) {
+  const struct cut *cut = &ring->cut;
+  if (!ring->limits || !cut->tid_at || !cut->sp_at) return valid;
+  uint64_t end = mic_limits_of(ring->limits, (uint32_t)word_at(ring, position + cut->tid_at));
+  uint64_t sp = word_at(ring, position + cut->sp_at);
+  return sp < end && end - sp < valid ? end - sp : valid;
+}
+
+struct stack_cut { /* of one sample */
+  uint32_t at;     /* bytes before the size word */
+  uint32_t slot;   /* as it stands in the ring */
+  uint32_t keep;   /* of it */
+  uint64_t valid;  /* what dyn_size is to say */
+};
+
+/* How to cut a sample's stack.  False: copy as it is.  What is kept is more than dyn_size, so that
+ * a cut copy is never taken for a full one. */
+static bool stack_of(const struct mic_ring *ring, uint64_t position, uint32_t size,
+                     struct stack_cut *out) {
   if (!ring->cut.possible) return false;
-  *at = ring->cut.stack_at;
-  if (ring->cut.abi_at) {
+  bool regs = ring->cut.abi_at != 0;
+  out->at = ring->cut.stack_at;
+  if (regs) {
     if (ring->cut.abi_at + 8 > size) return false;
-    if (word_at(ring, position + ring->cut.abi_at) == PERF_SAMPLE_REGS_ABI_NONE)
-      *at = ring->cut.abi_at + 8;
+    regs = word_at(ring, position + ring->cut.abi_at) != PERF_SAMPLE_REGS_ABI_NONE;
+    if (!regs) out->at = ring->cut.abi_at + 8;
   }
-  if (*at + 16 > size) return false;
-  uint64_t slot_bytes = word_at(ring, position + *at);
-  uint64_t valid = word_at(ring, position + size - 8);
-  if (slot_bytes != size - 16u - *at || valid >= slot_bytes) return false;
-  *slot = (uint32_t)slot_bytes;
-  *keep = ((uint32_t)valid + 8u) & ~7u;
-  return true;
+  if (out->at + 16 > size) return false;
+  uint64_t slot = word_at(ring, position + out->at);
+  out->valid = word_at(ring, position + size - 8);
+  if (slot != size - 16u - out->at || out->valid > slot) return false;
+  if (regs) out->valid = below_limit(ring, position, out->valid);
+  if (out->valid == slot) return false;
+  out->slot = (uint32_t)slot;
+  out->keep = ((uint32_t)out->valid + 8u) & ~7u;
+  return out->keep <= slot;
 }
 
 static void copy_cut(const struct mic_ring *ring, uint8_t *to, uint64_t position,
-                     struct perf_event_header header, uint32_t at, uint32_t slot, uint32_t keep) {
-  copy_out(ring, to, position, at + 8u + keep);
-  uint64_t kept = keep, valid = word_at(ring, position + header.size - 8u);
-  header.size = (uint16_t)(header.size - (slot - keep));
+                     struct perf_event_header header, const struct stack_cut *cut) {
+  copy_out(ring, to, position, cut->at + 8u + cut->keep);
+  uint64_t kept = cut->keep;
+  header.size = (uint16_t)(header.size - (cut->slot - cut->keep));
   memcpy(to, &header, sizeof header);
-  memcpy(to + at, &kept, sizeof kept);
-  memcpy(to + header.size - 8, &valid, sizeof valid);
+  memcpy(to + cut->at, &kept, sizeof kept);
+  memcpy(to + header.size - 8, &cut->valid, sizeof cut->valid);
 }
 
 /* Copy the record at the tail; returns its size as copied, or 0 and *want when room is short. */
 static size_t copy_one(struct mic_ring *ring, const struct perf_event_header *header, uint8_t *to,
                        size_t room, size_t *want) {
-  uint32_t at, slot, keep;
-  bool cut = header->type == PERF_RECORD_SAMPLE &&
-             stack_of(ring, ring->tail, header->size, &at, &slot, &keep);
-  size_t size = cut ? header->size - (slot - keep) : header->size;
+  struct stack_cut stack;
+  bool cut = header->type == PERF_RECORD_SAMPLE && stack_of(ring, ring->tail, header->size, &stack);
+  size_t size = cut ? header->size - (stack.slot - stack.keep) : header->size;
   if (size > room) {
     *want = size;
     return 0;
   }
   if (cut)
-    copy_cut(ring, to, ring->tail, *header, at, slot, keep);
+    copy_cut(ring, to, ring->tail, *header, &stack);
   else
     copy_out(ring, to, ring->tail, size);
   count(ring, header, ring->tail);
@@ -197,8 +227,15 @@ static size_t copy_one(struct mic_ring *ring, const struct perf_event_header *he
   return size;
 }
 
+void mic_ring_limit(struct mic_ring *ring, struct mic_limits *limits) { ring->limits = limits; }
+
+void mic_ring_mark(struct mic_ring *ring) {
+  ring->mark = head_of(ring);
+  ring->marked = true;
+}
+
 size_t mic_ring_copy(struct mic_ring *ring, void *to, size_t room, size_t *want) {
-  uint64_t head = head_of(ring);
+  uint64_t head = ring->marked ? ring->mark : head_of(ring);
   size_t used = 0;
   *want = 0;
   while (ring->tail != head) {

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "perf/limits.h"
 #include "perf/record.h"
 
 enum { MIC_RECORD_MAX_BYTES = 65536 }; /* perf_event_header.size is 16 bits */
@@ -35,6 +36,10 @@ int mic_ring_over(void *memory, size_t data_bytes, const struct mic_perf_layout 
                   struct mic_ring **out, struct mic_error *err);
 void mic_ring_close(struct mic_ring *ring); /* NULL is fine */
 
+/* Copies of stacks end at the limits (borrowed), from now on. */
+void mic_ring_limit(struct mic_ring *ring, struct mic_limits *limits);
+/* Copies take what is in it now and nothing that comes after, until it is marked again. */
+void mic_ring_mark(struct mic_ring *ring);
 /* Copy whole records, oldest first, while they fit room.  Returns the bytes copied.  *want is 0
  * when the ring was emptied (as of the head seen), else the size of the next record as copied:
  * when the result is 0, room must be at least that.  to is 8-byte aligned. */

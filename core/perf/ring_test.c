@@ -156,6 +156,60 @@ static void waits_for_room(void **state) {
   fake_free(&fake);
 }
 
+enum { SP = 0x1007, PID = 4 }; /* of each sample */
+
+static uint64_t find_end(uint32_t pid) { return pid == PID ? SP + 512 : 0; }
+
+/* The next sample of the ring has `valid` bytes of its stack. */
+static void expect_copy(struct fake *fake, uint64_t valid, uint64_t mark) {
+  uint64_t words[256], out[1024];
+  size_t want;
+  put(fake, words, sample(words, 2, 1024, 1024, mark));
+  size_t used = mic_ring_copy(fake->ring, out, sizeof out, &want);
+  check_sample((const uint8_t *)out, used, 1024, valid, mark);
+}
+
+static void stacks_end_at_the_limit(void **state) {
+  (void)state;
+  static struct mic_limits limits;
+  struct fake fake = fake_new(DATA - 304);
+  mic_ring_limit(fake.ring, &limits);
+  for (int i = 1; i < MIC_LIMITS_AFTER; i++) expect_copy(&fake, 1024, 1);
+  mic_limits_look_up(&limits, find_end); /* not wanted yet */
+  expect_copy(&fake, 1024, 2);
+  mic_limits_look_up(&limits, find_end);
+  expect_copy(&fake, 1024, 3); /* an exec may still be in a side ring */
+  mic_limits_settle(&limits);
+  expect_copy(&fake, 512, 4);
+  mic_limits_place(&limits, PID)->end = SP + 4096; /* past what was copied */
+  expect_copy(&fake, 1024, 5);
+  mic_limits_place(&limits, PID)->end = SP - 8; /* another stack, above */
+  expect_copy(&fake, 1024, 6);
+  mic_limits_place(&limits, PID)->end = SP + 512;
+  mic_limits_forget(&limits, PID + MIC_LIMITS); /* another in the same place */
+  expect_copy(&fake, 512, 7);
+  mic_limits_forget(&limits, PID);
+  expect_copy(&fake, 1024, 8);
+  mic_ring_limit(fake.ring, NULL);
+  fake_free(&fake);
+}
+
+static void copies_up_to_the_mark(void **state) {
+  (void)state;
+  struct fake fake = fake_new(0);
+  uint64_t words[256], out[1024];
+  size_t want, size = sample(words, 2, 64, 64, 1);
+  put(&fake, words, size);
+  mic_ring_mark(fake.ring);
+  put(&fake, words, size);
+  assert_int_equal(mic_ring_copy(fake.ring, out, sizeof out, &want), size);
+  assert_int_equal(want, 0);
+  assert_int_equal(mic_ring_copy(fake.ring, out, sizeof out, &want), 0);
+  mic_ring_mark(fake.ring);
+  assert_int_equal(mic_ring_copy(fake.ring, out, sizeof out, &want), size);
+  fake_free(&fake);
+}
+
 static void skips_nonsense(void **state) {
   (void)state;
   const uint16_t sizes[] = {0, 4, 12, 40, 0xfff8};
@@ -253,6 +307,8 @@ int main(void) {
     cmocka_unit_test(wraps_anywhere),
     cmocka_unit_test(keeps_what_it_cannot_cut),
     cmocka_unit_test(waits_for_room),
+    cmocka_unit_test(stacks_end_at_the_limit),
+    cmocka_unit_test(copies_up_to_the_mark),
     cmocka_unit_test(skips_nonsense),
     cmocka_unit_test(survives_an_impossible_head),
     cmocka_unit_test(counts_what_was_lost),

@@ -72,27 +72,54 @@ static int list_numbers(const char *path, struct mic_pids *out, struct mic_error
 
 /* ---- one task ---- */
 
-/* "pid (comm) S ppid ...": the name may hold anything, so it ends at the last ')'.  After it the
- * state is the first word, ppid the second, the start time the 20th (man 5 proc: field 22). */
+/* "pid (comm) S ppid ...": the name may hold anything, so it ends at the last ')'.  *open and
+ * *close are the parentheses. */
+static bool find_name(const char *text, size_t size, const char **open, const char **close) {
+  *open = strchr(text, '(');
+  *close = NULL;
+  for (const char *at = text + size; at > text && !*close; at--)
+    if (at[-1] == ')') *close = at - 1;
+  return *open && *close && *close > *open && (*close)[1] == ' ' && (*close)[2];
+}
+
+/* The fields from the 4th on up to the last, by man 5 proc's count; each but the last is for take.
+ */
+static bool read_fields(const char *at, int last, uint64_t *ppid, uint64_t *value) {
+  for (int field = 4; field <= last; field++) {
+    while (*at == ' ') at++;
+    if (*at == '-') at++; /* tty and process group may be -1; what is taken is not */
+    if (!mic_text_number(&at, value)) return false;
+    if (field == 4) *ppid = *value;
+  }
+  return true;
+}
+
+enum { FIELD_START_TIME = 22, FIELD_START_STACK = 28 };
+
 static bool read_stat(const char *text, size_t size, struct mic_task *out) {
-  const char *open = strchr(text, '('), *close = NULL;
-  for (const char *at = text + size; at > text && !close; at--)
-    if (at[-1] == ')') close = at - 1;
-  if (!open || !close || close < open || close[1] != ' ' || !close[2]) return false;
+  const char *open, *close;
+  if (!find_name(text, size, &open, &close)) return false;
   out->comm_size = (uint32_t)(close - open - 1);
   if (out->comm_size >= MIC_COMM_BYTES) return false;
   memcpy(out->comm, open + 1, out->comm_size);
   out->state = close[2];
-  const char *at = close + 3;
-  uint64_t value = 0;
-  for (int field = 4; field <= 22; field++) {
-    while (*at == ' ') at++;
-    if (*at == '-') at++; /* tty and process group may be -1; the two we take are not */
-    if (!mic_text_number(&at, &value)) return false;
-    if (field == 4) out->ppid = (uint32_t)value;
-  }
-  out->start_ticks = value;
+  uint64_t ppid = 0;
+  if (!read_fields(close + 3, FIELD_START_TIME, &ppid, &out->start_ticks)) return false;
+  out->ppid = (uint32_t)ppid;
   return true;
+}
+
+uint64_t mic_process_stack_start(uint32_t pid) {
+  char path[64], *text;
+  size_t size;
+  const char *open, *close;
+  uint64_t ppid, value = 0;
+  snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  if (mic_text_read(path, &text, &size, NULL) != MIC_OK) return 0;
+  bool reads = find_name(text, size, &open, &close) &&
+               read_fields(close + 3, FIELD_START_STACK, &ppid, &value);
+  free(text);
+  return reads ? value : 0;
 }
 
 int mic_task_read(uint32_t pid, uint32_t tid, struct mic_task *out, struct mic_error *err) {

@@ -39,6 +39,9 @@ struct mic_task {
 
 /* One task from /proc/PID/task/TID/stat; tid 0: the main thread. */
 int mic_task_read(uint32_t pid, uint32_t tid, struct mic_task *out, struct mic_error *err);
+/* Where the stack of the program that a process runs began: its arguments and environment lie from
+ * there on, its main thread's frames below.  0: not known, as without the right to trace it. */
+uint64_t mic_process_stack_start(uint32_t pid);
 /* Every thread, listed again until two lists agree (at most 100 times: then what was seen last,
  * and *stable is false).  An exited main thread (zombie) is left out when others live. */
 int mic_process_threads(uint32_t pid, struct mic_pids *out, bool *stable, struct mic_error *err);

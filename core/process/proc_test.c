@@ -309,8 +309,22 @@ static void reads_memory_up_to_a_hole(void **state) {
   free(copy);
 }
 
+/* Between a local of main's and the program's arguments, which it points to. */
+static void knows_where_the_stack_began(void **state) {
+  (void)state;
+  int here;
+  char **arguments = NULL;
+  uint64_t start = mic_process_stack_start((uint32_t)getpid());
+  assert_true(start > (uintptr_t)&here);
+  memcpy(&arguments, &environ, sizeof arguments); /* the array lies above argc and argv */
+  assert_true(start < (uintptr_t)arguments);
+  assert_int_equal(*(const uint64_t *)(uintptr_t)start, 1); /* argc */
+  assert_int_equal(mic_process_stack_start(UINT32_MAX), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(knows_where_the_stack_began),
     cmocka_unit_test(reads_any_name),
     cmocka_unit_test(lists_threads),
     cmocka_unit_test(lists_children),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/proc.h"
 #include "record/budget.h"
 
 enum {
@@ -43,6 +44,7 @@ struct mic_collector {
   bool running;
   /* The thread's own. */
   struct mic_chunk *chunk; /* being filled */
+  struct mic_limits limits;
   struct ring_state *rings;
   size_t ring_count;
   bool on; /* sample events are enabled */
@@ -93,16 +95,32 @@ static void push(struct mic_collector *c, uint64_t watermark_ns) {
   c->chunk = NULL;
 }
 
+/* Another program runs in a process, or another process under a number: its stack is another. */
+static void note_exec(struct mic_collector *c, const uint8_t *bytes, size_t size, uint32_t type) {
+  struct perf_event_header header;
+  uint32_t pid, other;
+  if (type == PERF_RECORD_LOST) mic_limits_forget_all(&c->limits);
+  if (size < sizeof header + 2 * sizeof pid) return;
+  memcpy(&header, bytes, sizeof header);
+  memcpy(&pid, bytes + sizeof header, sizeof pid);
+  memcpy(&other, bytes + sizeof header + sizeof pid, sizeof other);
+  bool exec = type == PERF_RECORD_COMM && header.misc & PERF_RECORD_MISC_COMM_EXEC;
+  bool made = type == PERF_RECORD_FORK && pid != other; /* pid, ppid */
+  if (exec || made) mic_limits_forget(&c->limits, pid);
+}
+
 /* The time of the last record of the chunk's bytes from an offset on; 0 when none is there. */
-static uint64_t last_time(const struct mic_collector *c, size_t from) {
+static uint64_t last_time(struct mic_collector *c, size_t from, uint32_t kind) {
   uint64_t time_ns = 0, got_ns, id;
   uint32_t type;
   for (size_t at = from, size; at < c->chunk->used; at += size) {
     const uint8_t *bytes = c->chunk->bytes + at;
     size = ((const struct perf_event_header *)(const void *)bytes)->size;
     if (size == 0 || size > c->chunk->used - at) break;
-    if (mic_perf_peek(mic_perf_layout(c->options.perf), bytes, size, &got_ns, &id, &type))
-      time_ns = got_ns;
+    if (!mic_perf_peek(mic_perf_layout(c->options.perf), bytes, size, &got_ns, &id, &type))
+      continue;
+    time_ns = got_ns;
+    if (kind == MIC_RING_SIDE) note_exec(c, bytes, size, type);
   }
   return time_ns;
 }
@@ -139,7 +157,7 @@ static bool drain_kind(struct mic_collector *c, uint32_t kind, uint64_t round_ns
       mic_perf_ring_copy(c->options.perf, i, c->chunk->bytes + from, MIC_CHUNK_BYTES - from, &want);
     c->rings[i].empty = want == 0;
     if (!want) continue;
-    uint64_t time_ns = last_time(c, from);
+    uint64_t time_ns = last_time(c, from, kind);
     if (time_ns > c->rings[i].last_ns) c->rings[i].last_ns = time_ns;
     push(c, copied_up_to(c, round_ns));
   }
@@ -148,9 +166,20 @@ static bool drain_kind(struct mic_collector *c, uint32_t kind, uint64_t round_ns
 
 /* Copies every ring out: first the side rings, whose records are needed most. */
 static bool drain(struct mic_collector *c, uint64_t round_ns) {
-  for (size_t i = 0; i < c->ring_count; i++) c->rings[i].empty = false;
+  for (size_t i = 0; i < c->ring_count; i++) {
+    c->rings[i].empty = false;
+    /* A sample of after an exec is copied when the exec is known: see limits.h. */
+    if (mic_perf_ring_kind(c->options.perf, i) == MIC_RING_SAMPLES)
+      mic_ring_mark(mic_perf_ring(c->options.perf, i));
+  }
   bool side = drain_kind(c, MIC_RING_SIDE, round_ns);
-  return drain_kind(c, MIC_RING_SAMPLES, round_ns) && side;
+  if (side)
+    mic_limits_settle(&c->limits);
+  else
+    mic_limits_forget_all(&c->limits);
+  bool samples = drain_kind(c, MIC_RING_SAMPLES, round_ns);
+  mic_limits_look_up(&c->limits, mic_process_stack_start);
+  return samples && side;
 }
 
 /* One round: everything published before it began is pushed with a watermark to say so. */
@@ -259,6 +288,12 @@ static void *run(void *data) {
   return NULL;
 }
 
+static void set_limits(const struct mic_perf *perf, struct mic_limits *limits) {
+  for (size_t i = 0; i < mic_perf_rings(perf); i++)
+    if (mic_perf_ring_kind(perf, i) == MIC_RING_SAMPLES)
+      mic_ring_limit(mic_perf_ring(perf, i), limits);
+}
+
 int mic_collector_start(const struct mic_collector_options *options, struct mic_collector **out,
                         struct mic_error *err) {
   struct mic_collector *c = mic_alloc(sizeof *c);
@@ -272,8 +307,10 @@ int mic_collector_start(const struct mic_collector_options *options, struct mic_
     free(c);
     return mic_fail_sys(err, "no event descriptor for the collector");
   }
+  set_limits(c->options.perf, &c->limits);
   int rc = pthread_create(&c->thread, NULL, run, c);
   if (rc != 0) {
+    set_limits(c->options.perf, NULL);
     close(c->wake);
     free(c->rings);
     free(c);
@@ -306,6 +343,7 @@ void mic_collector_free(struct mic_collector *c) {
   if (!c) return;
   mic_collector_stop(c);
   mic_collector_join(c);
+  set_limits(c->options.perf, NULL);
   close(c->wake);
   mic_vec_free(&c->notes.off);
   mic_vec_free(&c->notes.duty);

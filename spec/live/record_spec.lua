@@ -144,6 +144,28 @@ describe("record", function()
     assert.is_nil(by_name(report("b.usprof").functions).heavy)
   end)
 
+  -- Without randomisation each program's stack is where the one's before was, and begins higher or
+  -- lower as its environment is short or long: copies end at the right one's.
+  it("keeps whole stacks over execs that move the stack", function()
+    local out, err, status = shell([[
+      cat >self.sh <<'END'
+n=$1; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+[ $n = 0 ] && exit 0
+[ $((n % 2)) = 0 ] && PAD=$(printf '%06000d' 0) || PAD=
+export PAD; exec sh self.sh $((n - 1))
+END
+      setarch -R $MICROSCOPE record -q -F 9999 -o x.usprof setarch -R sh self.sh 12]])
+    assert.same({ "", 0 }, { err, status }, out)
+    local r = report("x.usprof")
+    assert.is_true(r.summary.samples > 1000, r.summary.samples)
+    local short = 0
+    for _, ending in ipairs(r.ends) do
+      if not ending.whole then short = short + ending.samples end
+    end
+    -- A sample now and then is in code without call-frame information.
+    assert.is_true(short <= 0.005 * r.summary.samples, cjson.encode(r.ends))
+  end)
+
   it("waits for the delay", function()
     assert.equal(0, (select(3, shell([[
       $MICROSCOPE record -q -o a.usprof --delay 0.5 \
