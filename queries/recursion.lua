@@ -1,17 +1,22 @@
 -- recursion: which functions call themselves, directly or through others, and how deep.
 
 -- Depth of each node's key on its path, found from the top down with the parents' answers: the
--- nearest node above with the same key is looked for along the path.
+-- nearest node above with the same key is looked for along the path.  One flat loop, a step up or
+-- to the next node, as LuaJIT leaves short inner loops to its interpreter.
 local function depths(parent, key, count, roots, depth)
-  for node = roots, count - 1 do
-    local up, k = parent[node], key[node]
-    depth[node] = 1
-    while up >= roots do
-      if key[up] == k then
-        depth[node] = depth[up] + 1
-        break
-      end
+  local node, up = roots, roots < count and parent[roots] or 0
+  while node < count do
+    local above = 0
+    if up >= roots and key[up] == key[node] then
+      above = depth[up]
+      up = 0
+    elseif up >= roots then
       up = parent[up]
+    end
+    if up < roots then
+      depth[node] = above + 1
+      node = node + 1
+      up = node < count and parent[node] or 0
     end
   end
 end

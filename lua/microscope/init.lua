@@ -160,11 +160,17 @@ end
 
 --- Keys of a capture's frames.  options.by: "function" (the default) or "line" (function, file and
 -- line); options.fold: true counts inlined functions as part of those they were inlined into, else
--- they are frames of their own.  A place that no function is proven for is a key too.  Gives
+-- they are frames of their own; options.look: "logical" (the default) or "native", what a person
+-- wrote or what threads ran, the same in captures that have no frames of tasks or interpreters, and
+-- none has yet.  A place that no function is proven for is a key too.  Gives
 -- {count = number of keys; ids are 0 to count - 1, start =, frame =}: the frames of location l are
 -- frame[start[l]] to frame[start[l + 1] - 1], outermost first.
 function M.keys(cap, options)
   local by = options and options.by or "function"
+  local look = options and options.look or "logical"
+  if look ~= "logical" and look ~= "native" then
+    error(("keys: look must be 'logical' or 'native', not '%s'"):format(tostring(look)), 2)
+  end
   if by ~= "function" and by ~= "line" then
     error(("keys: by must be 'function' or 'line', not '%s'"):format(tostring(by)), 2)
   end

@@ -20,6 +20,9 @@ local M = {}
 --- The kinds of plugins, in the order in which they are listed.
 M.KINDS = { "presets", "queries", "reports", "formats", "commands" }
 
+--- Why code of a user's is not run when the kernel gave the process more rights than the user has.
+M.SECURE = " is not run: the program has more rights than you have"
+
 local ONE = { presets = "preset", queries = "query", reports = "report", formats = "format",
   commands = "command" }
 
@@ -37,10 +40,13 @@ local function drop_relative(patterns)
   return table.concat(kept, ";")
 end
 
+--- Whether the process has more rights than its user: then no code of a user's is run.
+function M.is_secure() return C.mic_host_secure() ~= 0 end
+
 --- The folders of a kind ("presets"), the user's first: {path=, user=}.
 function M.folders(kind)
   local out = {}
-  if C.mic_host_secure() == 0 then
+  if not M.is_secure() then
     local config = os.getenv("XDG_CONFIG_HOME")
     -- The XDG specification has relative paths ignored.
     if not config or config:sub(1, 1) ~= "/" then
@@ -163,6 +169,7 @@ end
 -- Where a plugin is: its path and whether it is a user's, or nil and one line that says why not.
 local function find(kind, name)
   if is_path(name) then
+    if kind ~= "presets" and M.is_secure() then return nil, name .. M.SECURE end
     local ok, why = may_read(name)
     if not ok then return nil, why or ("no %s at %s"):format(ONE[kind], name) end
     return name, true

@@ -193,3 +193,89 @@ describe("the API", function()
     big:close()
   end)
 end)
+
+describe("trees of the API", function()
+  local folder, cap, keys, tree
+
+  setup(function()
+    folder = helper.folder()
+    assert(microscope.generate { path = folder .. "/g.usprof", samples = 4000, stacks = 500,
+      functions = 40, modules = 3, depth_max = 25, seed = 17 })
+    cap = assert(microscope.open(folder .. "/g.usprof"))
+    keys = microscope.keys(cap)
+    tree = microscope.tree(cap, keys)
+  end)
+
+  teardown(function()
+    cap:close()
+    helper.remove(folder)
+  end)
+
+  it("keep weights and samples together through transforms", function()
+    local costs = microscope.costs(tree, keys)
+    local period = microscope.source(cap).period
+    local function check(t)
+      local sum, samples = 0, 0
+      for node = 0, t.count - 1 do
+        assert.equal(t.self[node], t.self_count[node] * period)
+        sum, samples = sum + t.self[node], samples + t.self_count[node]
+      end
+      assert.same({ t.weight, t.samples }, { sum, samples })
+    end
+    for i, key in ipairs(microscope.ranked(costs, keys)) do
+      if i > 8 then break end
+      local mask = microscope.zeros("uint8_t", keys.count + 256)
+      mask[key] = 1
+      local dropped, gone = microscope.transform(tree, keys, "drop", mask)
+      assert.equal(tree.weight, dropped.weight + gone)
+      assert.equal(costs.total[key], gone)
+      check(dropped)
+      local merged, moved = microscope.transform(tree, keys, "merge", mask)
+      assert.same({ tree.weight, costs.self[key] }, { merged.weight, moved })
+      check(merged)
+      local below = microscope.subtree(tree, keys, mask)
+      assert.same({ costs.total[key], costs.total_count[key] }, { below.weight, below.samples })
+      check(below)
+    end
+    local collapsed = microscope.transform(tree, keys, "collapse")
+    assert.equal(tree.weight, collapsed.weight)
+    check(collapsed)
+    assert.equal(tree.weight, microscope.invert(tree, keys).weight)
+    assert.has_error(function() microscope.transform(tree, keys, "shake") end)
+    assert.has_error(function() microscope.transform(tree, keys, "drop") end)
+  end)
+
+  it("choose by expressions as reports do", function()
+    local where = "thread ~ worker and time < 30ms"
+    local chosen = microscope.selection(cap, { where = where })
+    local profile = assert(microscope.profile(cap, { where = where }))
+    assert.is_true(chosen.count > 0 and chosen.count < 4000)
+    assert.same({ profile.tree.weight, profile.weights.samples }, { chosen.weight, chosen.count })
+    local narrower = microscope.selection(cap, { where = where, thread = 1 })
+    assert.is_true(narrower.count <= chosen.count)
+    local ok, err = pcall(microscope.selection, cap, { where = "thread ~" })
+    assert.is_false(ok)
+    assert.matches("selection: .*column", err)
+  end)
+
+  it("list samples in order of time", function()
+    local last, count, weight = 0, 0, 0
+    for sample in microscope.each_sample(cap, microscope.selection(cap, { thread = 2 })) do
+      assert.is_true(sample.time_ns >= last)
+      assert.equal(2, sample.thread)
+      last, count, weight = sample.time_ns, count + 1, weight + sample.weight
+    end
+    local sums = microscope.sums(cap, "thread")
+    assert.same({ sums.samples[2], sums.weight[2] }, { count, weight })
+  end)
+
+  it("compare and group as reports do", function()
+    local profile = microscope.profile(cap)
+    local diff = microscope.diff(cap, profile, cap, profile)
+    for _, row in ipairs(diff.rows) do assert.equal(0, row.difference) end
+    local groups = microscope.groups(cap, profile, { "module" })
+    local sum = 0
+    for _, row in ipairs(groups.rows) do sum = sum + row.self end
+    assert.equal(profile.tree.weight, sum)
+  end)
+end)

@@ -274,10 +274,49 @@ describe("a plugin", function()
       d=$(mktemp -d) && chmod 755 $d && cp -r %s/. $d/stage && cp -r %s $d/config
       chmod -R a+rX $d && chown -R 65534 $d/config && cp microscope.usprof $d
       setcap cap_ipc_lock+ep $d/stage/bin/microscope || { echo no setcap; rm -rf $d; exit; }
-      cd $d && XDG_CONFIG_HOME=$d/config LD_LIBRARY_PATH= setpriv --reuid=65534 --regid=65534 \
-        --clear-groups $d/stage/bin/microscope query mine
+      cp $d/config/microscope/queries/mine.lua $d && cd $d && chmod a+r microscope.usprof
+      user="setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_CONFIG_HOME=$d/config"
+      $user $d/stage/bin/microscope query mine
+      $user $d/stage/bin/microscope query ./mine.lua
+      $user $d/stage/bin/microscope query -e 1
+      echo 1 | $user $d/stage/bin/microscope repl
+      $user $d/stage/bin/microscope query modules
       rm -rf $d]]):format(helper.quote(helper.stage), helper.quote(config)), folder)
     if out == "no setcap\n" then return pending("needs a file system that keeps capabilities") end
     assert.matches("no query 'mine'", err)
+    assert.matches("%./mine%.lua is not run: the program has more rights", err)
+    assert.matches("an expression is not run", err)
+    assert.matches("what is typed is not run", err)
+    assert.matches("^MODULE", out) -- what is shipped is
+  end)
+
+  it("of the kind reports shows a report's profile in its own way", function()
+    plugin("reports", "short", [[return { summary = "Short.",
+      options = { { name = "word", default = "weight" } },
+      run = function(ctx, args) ctx.out(args.word, " ", ctx.profile.tree.weight, "\n") end }]])
+    local bad = plugin("reports", "bad", [[return { summary = "Bad.", run = function()
+      error("no") end }]])
+    assert.same({ "weight 3000000\n", "", 0 }, { microscope("report --plugin short") })
+    assert.same({ "time 3000000\n", "", 0 }, { microscope("report --plugin short -- --word time") })
+    assert.equal("weight 0\n", (microscope("report --plugin short --drop work")))
+    assert.matches("Usage: .*%-%-word WORD", (microscope("report --plugin short --help")))
+    local out, err, status = microscope("report --plugin bad --plugin short")
+    assert.same({ "weight 3000000\n", 1 }, { out, status })
+    assert.equal("microscope report: " .. bad .. ":2: no\n", err)
+    out, err, status = microscope("report --plugin nowhere")
+    assert.same({ "", "microscope report: no report 'nowhere'\n", 1 }, { out, err, status })
+    out, err, status = microscope("report -- --word x")
+    assert.same({ "", 2 }, { out, status })
+    assert.matches("%-%-plugin, which is not given", err)
+  end)
+
+  it("says how many captures it reads", function()
+    plugin("queries", "two", [[return { summary = "Two.", captures = 2,
+      run = function(ctx) ctx.out(#ctx.caps, "\n") end }]])
+    assert.equal("2\n", (microscope("query two microscope.usprof microscope.usprof")))
+    local _, err, status = microscope("query two")
+    assert.same({ "microscope query: two reads 2 captures, not 1\n", 1 }, { err, status })
+    _, err = microscope("query modules microscope.usprof microscope.usprof")
+    assert.equal("microscope query: modules reads one capture, not 2\n", err)
   end)
 end)

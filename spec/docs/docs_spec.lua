@@ -23,11 +23,13 @@ describe("the documents", function()
   end)
 
   it("list every option of a command, and no other", function()
-    for _, command in ipairs { "convert", "record", "report" } do
-      local help, text = helper.microscope(command .. " --help"), sources.read(
-        "docs/" .. command .. ".md")
+    for page, commands in pairs { convert = "convert", record = "record", report = "report",
+      plugins = "plugins", queries = "query repl" } do
+      local help, text, command = "", sources.read("docs/" .. page .. ".md"), commands
+      for name in commands:gmatch("%S+") do
+        help = help .. helper.microscope(name .. " --help"):match("^(.-)\nExamples:")
+      end
       local options, found = {}, {}
-      help = help:match("^(.-)\nExamples:")
       for option in help:gmatch("%-%-[%a][%a%-]+") do options[option] = true end
       options["--help"] = nil
       for option in pairs(options) do

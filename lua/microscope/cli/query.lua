@@ -128,6 +128,7 @@ local function with_captures(paths, fn)
 end
 
 local function evaluate(expression, paths, options)
+  if plugins.is_secure() then cli.fail("an expression%s", plugins.SECURE) end
   local evaluator = require("microscope.evaluator")
   with_captures(paths, function(caps)
     local chunk, why = evaluator.compile(expression, evaluator.environment(caps, options.out),

@@ -23,6 +23,8 @@ end
 local function write(...) io.stdout:write(...) end
 
 function M.run(args)
+  local plugins = require("microscope.plugins")
+  if plugins.is_secure() then cli.fail("what is typed%s", plugins.SECURE) end
   local runner = require("microscope.runner")
   local paths = #args.file > 0 and args.file or { "microscope.usprof" }
   local caps, why = runner.open(paths)
