@@ -1,19 +1,10 @@
 -- hot-lines: the lines that cost most, with their source where it is on this machine.
 
 -- Line number n of a file; nil when it is not there.  Each file is read once.
-local function reader()
+local function reader(m)
   local files = {}
   return function(path, n)
-    if files[path] == nil then
-      local file = io.open(path)
-      files[path] = false
-      if file then
-        local lines = {}
-        for line in file:lines() do lines[#lines + 1] = line end
-        file:close()
-        files[path] = lines
-      end
-    end
+    if files[path] == nil then files[path] = m.source_lines(path) or false end
     return files[path] and files[path][n]
   end
 end
@@ -36,7 +27,7 @@ return {
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap, { by = "line" })
     local tree = assert(m.tree(cap, keys))
-    local costs, source, rows = m.costs(tree, keys), reader(), {}
+    local costs, source, rows = m.costs(tree, keys), reader(m), {}
     for _, key in ipairs(m.ranked(costs, keys)) do
       local what = m.describe(cap, keys, key)
       if what.file and what.line and costs.self_count[key] > 0 then
@@ -44,7 +35,8 @@ return {
         if args.source_dir and path:sub(1, 1) ~= "/" then path = args.source_dir .. "/" .. path end
         local line = path:sub(1, 1) == "/" and source(path, what.line)
         rows[#rows + 1] = { costs.self_count[key] / tree.samples, costs.self[key], what.name,
-          what.file:match("[^/]*$"), what.line, line and line:match("^%s*(.-)%s*$") or nil }
+          what.file:match("^.*/(.*)$") or what.file, what.line,
+          line and line:match("^%s*(.*)$") or nil }
         if #rows == args.limit then break end
       end
     end

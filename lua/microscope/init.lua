@@ -186,7 +186,7 @@ function M.label(cap, keys, key)
   local what = keys_query.describe(cap, keys, key)
   local label = what.name
   if what.file then
-    label = label .. " " .. what.file:match("[^/]*$") .. (what.line and ":" .. what.line or "")
+    label = label .. " " .. text.last_part(what.file) .. (what.line and ":" .. what.line or "")
   end
   if what.module == "" or what.name:sub(1, #what.module + 1) == what.module .. "+" then
     return label
@@ -324,6 +324,13 @@ function M.write_flame(cap, keys, tree, options, out)
   options = options or {}
   require("microscope.report.flame").write(cap, keys, tree, { title = options.title,
     subtitle = options.subtitle, min_share = options.min_share, unit = M.unit(tree.unit) }, out)
+end
+
+--- The lines of a source file of this machine, a list of texts; nil when there is none at this
+-- absolute path, or what is there is no file of at most 64 MiB.
+function M.source_lines(path)
+  local source = require("microscope.report.sources").find(path)
+  return source and source.lines or nil
 end
 
 -- ## How sure a number is

@@ -4,6 +4,7 @@ local cjson = require("cjson")
 
 local helper = require("spec.helper")
 local made = require("spec.support.made")
+local microscope = require("microscope")
 local sources = require("spec.support.sources")
 
 describe("the query", function()
@@ -62,6 +63,15 @@ describe("the query", function()
     assert.same({ "app", 300e6, 300, 1 },
       { rows[1].module, rows[1].self, rows[1].samples, rows[1].share })
     assert.equal(6, rows[1].functions) -- those that have time of their own
+  end)
+
+  it("reads no source from what has no end", function()
+    local fifo = folder .. "/fifo.c"
+    helper.run("mkfifo " .. fifo)
+    for _, path in ipairs { fifo, "/dev/zero", "/proc/self/mem", "/proc/kmsg", folder, "a\0b" } do
+      assert.is_nil(microscope.source_lines(path), path)
+    end
+    assert.equal("# microscope", microscope.source_lines(helper.root .. "/README.md")[1])
   end)
 
   it("hot-lines names lines and quotes the source that is there", function()

@@ -5,6 +5,8 @@ local cjson = require("cjson")
 local capture = require("microscope.capture")
 local helper = require("spec.helper")
 local kit = require("spec.formats.kit")
+local made = require("spec.support.made")
+local utf8_length = require("microscope.report.text").utf8_length
 
 local SPEEDSCOPE, FIREFOX_CLI, NODE = "1.25.0", "0.10.0", "24"
 
@@ -26,6 +28,21 @@ describe("convert to JSON:", function()
 
   -- "[reason]" stands before the frames of stacks that end short, here not there.
   local function without_reason(path) return (path:gsub("^%[[^%]]*%];", "")) end
+
+  it("holds whatever a capture has for names", function()
+    local odd = '\255"\27[2J</script>'
+    made.capture(folder .. "/odd.usprof", { samples = { { odd .. " > work", n = 3 } },
+      meta = { command = odd }, threads = { { tid = 1, name = odd } },
+      rows = { { "modules", { kind = "elf", path = { odd }, name = { odd }, build_id = { odd },
+        problem = { odd } } } } })
+    for _, ending in ipairs { "json", "speedscope.json", "firefox.json" } do
+      kit.convert(folder, "odd.usprof odd." .. ending)
+      local file, at = helper.read(folder .. "/odd." .. ending), 1
+      assert.is_nil(file:find("\27", 1, true))
+      while at <= #file do at = at + assert(utf8_length(file, at), ending) end
+      assert.is_truthy(cjson.decode(file))
+    end
+  end)
 
   describe("a Chrome trace", function()
     -- What the Trace Event Format asks of each phase.

@@ -1,4 +1,33 @@
+local result_table = require("microscope.report.table")
 local text = require("microscope.report.text")
+
+describe("long names", function()
+  -- Patterns that look again from every byte on would take an hour here.
+  it("are cut in time of their length", function()
+    local long = ("x"):rep(2 ^ 22)
+    assert.equal("", text.last_part(long .. "/"))
+    assert.equal(long, text.last_part(long))
+    assert.equal("c", text.last_part("a/b/c"))
+    assert.equal("a b", text.trim_end("a b \t "))
+    assert.equal("", text.trim_end("  "))
+    local blanks = (" "):rep(2 ^ 22)
+    assert.equal(blanks .. "x", text.trim_end(blanks .. "x" .. blanks))
+    local shown = result_table.to_text { columns = { { name = "a" }, { name = "b" } },
+      rows = { { "", "x" }, { blanks .. "y", "" } } }
+    assert.equal(blanks .. " " .. "  x", shown:match("\n(.-)\n"))
+  end)
+end)
+
+describe("a result as CSV", function()
+  it("has nothing that a spreadsheet would run or a terminal act on", function()
+    local parts = {}
+    result_table.write({ columns = { { name = "=name" }, { name = "n", unit = "number" } },
+      rows = { { "=1+1", -2.5 }, { "@a,\27[2J", nil } } }, "csv", nil, function(...)
+      for i = 1, select("#", ...) do parts[#parts + 1] = (select(i, ...)) end
+    end)
+    assert.equal("'=name,n\r\n'=1+1,-2.5\r\n\"'@a,\\x1b[2J\",\r\n", table.concat(parts))
+  end)
+end)
 
 describe("numbers", function()
   it("are grouped in thousands", function()

@@ -43,14 +43,14 @@ local function draw(p)
   if p.writing then
     what = "writing"
   elseif p.fetching then
-    what = ("%s  fetching for %s"):format(what, text.escape(p.name:match("[^/]*$")))
+    what = ("%s  fetching for %s"):format(what, text.escape(text.last_part(p.name)))
     if p.fetched > 0 then
       what = what .. "  " .. text.size(p.fetched)
         .. (p.fetch_bytes > 0 and " of " .. text.size(p.fetch_bytes) or "")
     end
   else
     what = ("%s  %d of %s  %s"):format(what, p.located, text.plural(p.locations, "place"),
-      text.escape(p.name:match("[^/]*$")))
+      text.escape(text.last_part(p.name)))
   end
   io.stderr:write("\r\27[K", text.head(what, (text.columns(2) or 80) - 1))
 end

@@ -51,9 +51,10 @@ local function new_strings()
 end
 
 -- GNU build IDs as the format's debug ids: the first 16 bytes as a GUID in little-endian order.
+-- What a capture has in their place may be any text: that is none.
 local function breakpad_id(build_id)
+  if not build_id:match("^%x+$") then return "" end
   local id = (build_id .. ("0"):rep(32)):sub(1, 32):upper()
-  if build_id == "" then return "" end
   local function pair(i) return id:sub(2 * i - 1, 2 * i) end
   return pair(4) .. pair(3) .. pair(2) .. pair(1) .. pair(6) .. pair(5) .. pair(8) .. pair(7)
     .. id:sub(17) .. "0"

@@ -198,7 +198,7 @@ local function line_id(cap, keys, key, fn)
   local path = file ~= NONE and cap:string(cap:array("files", "path")[file]) or nil
   if line == 0 then return "unknown" end
   if path and path == fn.file and fn.line ~= 0 then return "+" .. line - fn.line end
-  return (path and path:match("[^/]*$") or "") .. ":" .. line
+  return (path and (path:match("^.*/(.*)$") or path) or "") .. ":" .. line
 end
 
 -- Fill a map: classes by the function's class, and by line or by place as texts.

@@ -75,7 +75,7 @@ local function write_file(file, total, columns, say)
   end
 end
 
-local function base_name(path) return path:match("([^/]+)$") or path end
+local function base_name(path) return path:match("^.*/(.+)$") or path end
 
 local function place(frame)
   if not frame.file then return nil end

@@ -39,7 +39,7 @@ local function namer(cap, keys)
       local what = keys_query.describe(cap, keys, key)
       local name = text.escape(what.name)
       if what.file then
-        name = name .. " " .. text.escape(what.file:match("[^/]*$")) .. ":" .. (what.line or "?")
+        name = name .. " " .. text.escape(text.last_part(what.file)) .. ":" .. (what.line or "?")
       end
       by_key[key] = index_of(name, text.escape(what.module))
     end

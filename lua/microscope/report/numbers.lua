@@ -45,7 +45,7 @@ end
 function M.label(what, room)
   local name, place = text.escape(what.name), ""
   if what.file then
-    place = " " .. text.escape(what.file:match("[^/]*$")) .. (what.line and ":" .. what.line or "")
+    place = " " .. text.escape(text.last_part(what.file)) .. (what.line and ":" .. what.line or "")
   end
   local whole = name .. place
   if what.module ~= "" and what.name:sub(1, #what.module + 1) ~= what.module .. "+" then
@@ -82,7 +82,7 @@ function M.table(headings, rows, columns, out, left)
       used = used + widths[k] + 2
     end
     parts[#headings] = last(columns and math.max(columns - used - 2, 8))
-    out("  ", (table.concat(parts, "  "):gsub("%s+$", "")), "\n")
+    out("  ", text.trim_end(table.concat(parts, "  ")), "\n")
   end
   write(headings, function() return headings[#headings] end)
   for _, row in ipairs(rows) do write(row, row[#headings]) end

@@ -15,7 +15,8 @@ local MOST_BYTES = 64 * 2 ^ 20
 local function stat(path)
   local facts = file_type()
   if path:find("%z") or C.mic_host_stat(path, facts) ~= 0 then return nil end
-  if facts.kind ~= C.MIC_HOST_FILE or facts.size > MOST_BYTES then return nil end
+  -- Files of /proc and /sys have no size; some of them never end, or wait for what to say.
+  if facts.kind ~= C.MIC_HOST_FILE or facts.size == 0 or facts.size > MOST_BYTES then return nil end
   return facts
 end
 
@@ -32,7 +33,7 @@ end
 
 local function lines_of(path)
   local file = io.open(path, "rb")
-  local text = file and file:read("*a")
+  local text = file and file:read(MOST_BYTES)
   if file then file:close() end
   if not text then return nil end
   local out = {}

@@ -8,6 +8,7 @@
 -- Units: text, count, number, ns, bytes, share (0 to 1), cycles, line (no separators), bar (a
 -- share drawn as blocks), text being the default.  A column with `heading` shows that to people.
 
+local csv = require("microscope.report.csv")
 local json = require("microscope.report.json")
 local text = require("microscope.report.text")
 
@@ -110,7 +111,7 @@ local function line_of(result, cells, widths)
     local left = is_text(column) or column.unit == "bar"
     parts[k] = left and text.left(cell, widths[k]) or text.right(cell, widths[k])
   end
-  return (table.concat(parts, "  "):gsub("%s+$", ""))
+  return text.trim_end(table.concat(parts, "  "))
 end
 
 local function write_text(result, columns, out)
@@ -170,22 +171,13 @@ local function write_json(result, out)
   out("}\n")
 end
 
--- RFC 4180: quoted where a comma, quote or line end is in it.
-local function csv_cell(value)
-  if value == nil or value == json.null then return "" end
-  if type(value) == "number" then return json.encode(value) end
-  value = tostring(value)
-  if value:find('[,"\r\n]') then value = '"' .. value:gsub('"', '""') .. '"' end
-  return value
-end
-
 local function write_csv(result, out)
-  local cells = {}
-  for k, column in ipairs(result.columns) do cells[k] = csv_cell(column.name) end
-  out(table.concat(cells, ","), "\r\n")
+  local cells = { n = #result.columns }
+  for k, column in ipairs(result.columns) do cells[k] = column.name end
+  csv.row(cells, out)
   for _, row in ipairs(result.rows) do
-    for k = 1, #result.columns do cells[k] = csv_cell(plain(row[k])) end
-    out(table.concat(cells, ","), "\r\n")
+    for k = 1, cells.n do cells[k] = plain(row[k]) end
+    csv.row(cells, out)
   end
 end
 

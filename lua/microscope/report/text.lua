@@ -104,6 +104,16 @@ function M.escape(text)
   return table.concat(out)
 end
 
+--- The last part of a path.  In time of its length: "[^/]*$" looks again from every byte on.
+function M.last_part(path) return path:match("^.*/(.*)$") or path end
+
+--- A text without blanks at its end, in time of its length: "%s+$" looks from every blank on.
+function M.trim_end(text)
+  local last = #text
+  while text:find("^%s", last) do last = last - 1 end
+  return text:sub(1, last)
+end
+
 --- Characters of an escaped text; each counts as one column.
 function M.width(text) return #text:gsub("[\128-\191]", "") end
 
