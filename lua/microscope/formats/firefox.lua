@@ -3,12 +3,17 @@
 -- Version 60 of the format: tables of stacks, frames and functions that all threads share.  Newer
 -- profilers bring older versions up to date by themselves.
 
+local ffi = require("ffi")
+
 local capture = require("microscope.capture")
+local core = require("microscope.core")
 local frames_query = require("microscope.frames")
+local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
 
+local C = core.C
 local NONE = capture.NONE
 local VERSION = 60
 local GECKO_VERSION = 24 -- of the fields of meta that both formats have
@@ -306,6 +311,42 @@ local function write_all(cap, source, out)
   out:write('"pages":[],"counters":[]}\n')
 end
 
+-- What reading left out: a field of the result and what it counts.
+local LEFT_OUT = {
+  { "empty", "%.0f samples without a stack" },
+  { "instants", "%.0f markers that are no spans" },
+  { "unmatched_ends", "%.0f ends of markers that did not begin" },
+  { "addresses", "addresses of %.0f frames" },
+}
+local NOTES = {
+  { "inlined", "%.0f frames were inlined: they are frames of their own" },
+  { "early", "%.0f times before the start are taken as the start" },
+  { "overlapping", "%.0f spans overlap others of their thread: they have lanes of their own" },
+  { "unfinished", "%.0f spans begin and do not end" },
+}
+
+local function read(path, ctx)
+  local result, err = ffi.new("struct mic_firefox_result"), core.new_error()
+  local ok, why = input.with(path, function(handle)
+    return core.check(C.mic_firefox_read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  for _, field in ipairs(LEFT_OUT) do
+    local count = tonumber(result[field[1]])
+    if count > 0 then ctx.lost(field[2], count) end
+  end
+  for _, field in ipairs(NOTES) do
+    local count = tonumber(result[field[1]])
+    if count > 0 then ctx.note(field[2], count) end
+  end
+  return true
+end
+
+local function detect(head)
+  return head:match("^\239?\187?\191?%s*{") ~= nil
+    and head:find('"preprocessedProfileVersion"%s*:') ~= nil
+end
+
 return {
   name = "firefox",
   summary = "Profiles of the Firefox Profiler (profiler.firefox.com).",
@@ -314,6 +355,8 @@ return {
     "times", "threads", "processes", "lives", "functions", "lines", "inlines", "modules",
     "addresses", "ends", "zones", "clocks", "naming",
   },
+  detect = detect,
+  read = read,
   write = function(cap, path, ctx)
     local source = summary_query.cpu_source(cap)
     if not source then ctx.fail("%s: it has no samples", cap.path) end

@@ -1,10 +1,15 @@
 --- speedscope: profiles as www.speedscope.app reads and writes them.
 
+local ffi = require("ffi")
+
 local capture = require("microscope.capture")
+local core = require("microscope.core")
 local frames_query = require("microscope.frames")
+local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 
+local C = core.C
 local NONE = capture.NONE
 
 local UNITS = { cpu_ns = "nanoseconds", ns = "nanoseconds", bytes = "bytes" }
@@ -90,11 +95,32 @@ local function write_all(cap, out)
   out:write("\n]}\n")
 end
 
+local function read(path, ctx)
+  local result, err = ffi.new("struct mic_speedscope_result"), core.new_error()
+  local ok, why = input.with(path, function(handle)
+    return core.check(C.mic_speedscope_read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  if result.rounded > 0 then
+    ctx.lost("parts of units in %.0f weights", tonumber(result.rounded))
+  end
+  return true
+end
+
+-- Its schema's address, or the two parts that every file has.
+local function detect(head)
+  if not head:match("^\239?\187?\191?%s*{") then return false end
+  return head:find("www.speedscope.app/file-format-schema.json", 1, true) ~= nil
+    or head:find('^%s*{%s*"shared"%s*:%s*{%s*"frames"%s*:') ~= nil
+end
+
 return {
   name = "speedscope",
   summary = "Profiles of speedscope.app.",
   extensions = { ".speedscope.json" },
   keeps = { "sources", "threads", "functions", "lines", "inlines", "ends" },
+  detect = detect,
+  read = read,
   write = function(cap, path)
     return output.with(path, nil, function(out) write_all(cap, out) end)
   end,

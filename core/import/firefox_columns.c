@@ -1,0 +1,64 @@
+/* firefox_columns.c - values of a profile's JSON into columns. */
+#include "import/firefox_inside.h"
+
+/* Times are milliseconds there and nanoseconds here. */
+enum { MILLIS = 1000000 };
+
+static const struct {
+  const char *table, *column;
+  uint64_t scale; /* 0: a weight's own */
+} places[FF_COUNT] = {
+  [FF_STACK_FRAME] = {"stackTable", "frame", 1},
+  [FF_STACK_PREFIX] = {"stackTable", "prefix", 1},
+  [FF_STACK_OFFSET] = {"stackTable", "prefixOffset", 1},
+  [FF_FRAME_FUNC] = {"frameTable", "func", 1},
+  [FF_FRAME_LINE] = {"frameTable", "line", 1},
+  [FF_FRAME_ADDRESS] = {"frameTable", "address", 1},
+  [FF_FRAME_INLINE] = {"frameTable", "inlineDepth", 1},
+  [FF_FUNC_NAME] = {"funcTable", "name", 1},
+  [FF_FUNC_FILE] = {"funcTable", "fileName", 1},
+  [FF_FUNC_SOURCE] = {"funcTable", "source", 1},
+  [FF_FUNC_LINE] = {"funcTable", "lineNumber", 1},
+  [FF_FUNC_RESOURCE] = {"funcTable", "resource", 1},
+  [FF_RESOURCE_NAME] = {"resourceTable", "name", 1},
+  [FF_RESOURCE_LIB] = {"resourceTable", "lib", 1},
+  [FF_SOURCE_FILE] = {"sources", "filename", 1},
+  [FF_SAMPLE_STACK] = {"samples", "stack", 1},
+  [FF_SAMPLE_TIME] = {"samples", "time", MILLIS},
+  [FF_SAMPLE_DELTA] = {"samples", "timeDeltas", MILLIS},
+  [FF_SAMPLE_WEIGHT] = {"samples", "weight", 0},
+  [FF_MARKER_NAME] = {"markers", "name", 1},
+  [FF_MARKER_START] = {"markers", "startTime", MILLIS},
+  [FF_MARKER_END] = {"markers", "endTime", MILLIS},
+  [FF_MARKER_PHASE] = {"markers", "phase", 1},
+  [FF_MARKER_CATEGORY] = {"markers", "category", 1},
+};
+
+bool mic_firefox_take(struct mic_firefox_tables *tables, const struct mic_path *path, uint32_t at,
+                      uint64_t weight_scale, const struct mic_json_token *token) {
+  if (path->depth != at + 2 || path->depth > MIC_PATH_DEPTH || token->kind >= MIC_JSON_OBJECT)
+    return true;
+  for (int c = 0; c < FF_COUNT; c++) {
+    if (strcmp(places[c].table, path->keys[at]) != 0 ||
+        strcmp(places[c].column, path->keys[at + 1]) != 0)
+      continue;
+    int64_t value = MIC_FIREFOX_NULL;
+    uint64_t scale = places[c].scale ? places[c].scale : weight_scale;
+    if (token->kind != MIC_JSON_NULL &&
+        (token->kind != MIC_JSON_NUMBER ||
+         !mic_json_scaled(token->bytes, token->size, scale, &value)))
+      return false;
+    *mic_vec_push(&tables->columns[c]) = value;
+  }
+  return true;
+}
+
+void mic_firefox_clear(struct mic_firefox_tables *tables) {
+  for (int c = 0; c < FF_COUNT; c++) tables->columns[c].count = 0;
+  tables->strings.count = 0;
+}
+
+void mic_firefox_free(struct mic_firefox_tables *tables) {
+  for (int c = 0; c < FF_COUNT; c++) mic_vec_free(&tables->columns[c]);
+  mic_vec_free(&tables->strings);
+}

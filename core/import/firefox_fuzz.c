@@ -1,0 +1,14 @@
+/* firefox_fuzz.c - any bytes as a file of firefox. */
+#include "import/firefox.h"
+#include "import/fuzz.h"
+
+static int import(struct mic_input *input, struct mic_writer *writer, struct mic_error *err) {
+  struct mic_firefox_result result;
+  return mic_firefox_read(input, writer, &result, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  fuzz_import(bytes, size, import);
+  return 0;
+}
