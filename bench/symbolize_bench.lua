@@ -1,11 +1,11 @@
 -- symbolize_bench.lua - name 100,000 distinct addresses of a large C++ program with inlined
 -- functions, beside llvm-symbolizer and perf script.
 --
--- The program is generated: a unit of templates that are inlined three deep into functions of their
--- own, linked in 40 times, with its debug information each time.  The capture has one module and a location for each address, spread
--- evenly over the sizes of all functions; llvm-symbolizer gets the same addresses in the same order
--- on its standard input.  perf script names the samples of a recording of its own, so it is measured
--- in addresses a second.  The page cache is warm for all.
+-- The program is generated: a unit of templates that are inlined three deep into functions of
+-- their own, linked in 40 times, with its debug information each time.  The capture has one module
+-- and a location for each address, spread evenly over the code of all functions; llvm-symbolizer
+-- gets the same addresses in the same order.  perf script names the samples of a recording of its
+-- own, so it is measured in addresses a second.  The page cache is warm for all.
 
 local ffi = require("ffi")
 
