@@ -8,7 +8,7 @@ local RECORD = [[
   cp %s/fixtures/bench/words.cc .
   g++ -g -O2 -Wl,--build-id -o words words.cc
   g++ -g -O1 -Wl,--build-id -o other words.cc
-  %s/bin/microscope record -q -F 4999 -o now.usprof ./words 20
+  %s/bin/microscope record -q -F 4999 -o now.usprof ./words 5
   mkdir served
   mv words served/
 ]]

@@ -8,7 +8,7 @@ local SCRIPT = [[
   set -e
   cp %s/fixtures/bench/words.cc .
   g++ -g -O2 -Wl,--build-id -o words words.cc
-  %s/bin/microscope record -q -F 4999 --keep-images -o now.usprof ./words 20
+  %s/bin/microscope record -q -F 4999 --keep-images -o now.usprof ./words 5
 ]]
 
 describe("microscope symbolize", function()
