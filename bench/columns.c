@@ -52,20 +52,24 @@ static double by_thread(const struct columns *c) {
 }
 
 struct tree {
-  uint32_t *parent, *key, *slots, *node_of;
+  uint32_t *parent, *key, *first, *slots, *node_of;
   uint32_t mask, count;
 };
 
+static uint32_t add(struct tree *t, uint32_t node, uint32_t key) {
+  t->parent[t->count] = node;
+  t->key[t->count] = key;
+  return t->count++;
+}
+
+/* As tree.lua: the first child without the table. */
 static uint32_t child(struct tree *t, uint32_t node, uint32_t key) {
+  if (!t->first[node]) return t->first[node] = add(t, node, key);
+  if (t->key[t->first[node]] == key) return t->first[node];
   uint32_t at = (uint32_t)(((uint64_t)node << 32 | key) * 0x9e3779b97f4a7c15ULL >> 32);
   for (;; at++) {
     uint32_t *slot = &t->slots[at & t->mask];
-    if (!*slot) {
-      *slot = t->count;
-      t->parent[t->count] = node;
-      t->key[t->count] = key;
-      return t->count++;
-    }
+    if (!*slot) return *slot = add(t, node, key);
     if (t->parent[*slot] == node && t->key[*slot] == key) return *slot;
   }
 }
@@ -88,9 +92,14 @@ static double tree_totals(const struct columns *c) {
   for (uint64_t i = 0; i < c->stacks; i++)
     if (c->parent[i] != UINT32_MAX) most += c->start[c->location[i] + 1] - c->start[c->location[i]];
   uint32_t room = 1024;
-  while (room < most * 2) room *= 2;
-  struct tree t = {calloc(most, 4),      calloc(most, 4), calloc(room, 4),
-                   calloc(c->stacks, 4), room - 1,        ROOTS};
+  while (room < most / 4) room *= 2;
+  struct tree t = {.parent = calloc(most, 4),
+                   .key = calloc(most, 4),
+                   .first = calloc(most, 4),
+                   .slots = calloc(room, 4),
+                   .node_of = calloc(c->stacks, 4),
+                   .mask = room - 1,
+                   .count = ROOTS};
   merge(c, &t);
   double *total = calloc(t.count, sizeof *total), heaviest = 0;
   for (uint64_t i = 0; i < c->samples; i++) total[t.node_of[c->stack[i]]] += (double)c->weight[i];
@@ -98,7 +107,7 @@ static double tree_totals(const struct columns *c) {
     total[t.parent[n]] += total[n];
     if (total[n] > heaviest) heaviest = total[n];
   }
-  free(t.parent), free(t.key), free(t.slots), free(t.node_of), free(total);
+  free(t.parent), free(t.key), free(t.first), free(t.slots), free(t.node_of), free(total);
   return heaviest;
 }
 

@@ -177,6 +177,21 @@ describe("the tree", function()
     assert.equal(2, hidden)
   end)
 
+  it("is as wide as programs are: thousands of callees of one function, apart", function()
+    local list = {}
+    for i = 1, 6000 do list[i] = { "main > f" .. i .. " > g" .. i % 7, 1 + i % 3 } end
+    local cap = fake.stacks(list)
+    local p = profile.of(cap, {})
+    assert.equal(256 + 1 + 6000 * 2, p.tree.count)
+    local seen = {}
+    for node = 256, p.tree.count - 1 do
+      local id = p.tree.parent[node] .. "," .. p.tree.key[node]
+      assert.is_nil(seen[id])
+      seen[id] = true
+    end
+    assert.equal(cap:rows("samples") * 1000, p.tree.weight)
+  end)
+
   it("goes as deep as stacks do", function()
     local deep = {}
     for i = 1, 20000 do deep[i] = "f" .. i end

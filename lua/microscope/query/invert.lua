@@ -21,6 +21,8 @@ local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
 
 -- MIC_END_OUTERMOST and MIC_END_ENTRY: nothing calls what stands at the top of a whole stack.
 local OUTERMOST, ENTRY = 1, 2
+-- MIC_END_NOT_STATED: what may call it there is not known, nor that there is anything.
+local NOT_STATED = 19
 
 -- How many nodes all paths have together that begin where weight is.
 local function count_steps(parent, weight, count, depth)
@@ -87,7 +89,7 @@ local function go_on(parent, paths, at, up, carried, self, weight, began, least)
     local node, from = at[i], up[i]
     if node >= ROOTS and weight[from - began] >= least then
       local caller = parent[node]
-      if caller ~= OUTERMOST and caller ~= ENTRY then
+      if caller ~= OUTERMOST and caller ~= ENTRY and caller ~= NOT_STATED then
         self[from] = self[from] - carried[i]
         at[left], up[left], carried[left] = caller, from, carried[i]
         left = left + 1

@@ -183,7 +183,9 @@ local function program(cap)
   local out = {}
   for i = 0, cap:rows("processes") - 1 do
     if parent[i] == NONE then
-      out[#out + 1] = ("%s (pid %d)"):format(cap:string(name[i]), pid[i])
+      -- Imported files may not say which process it was.
+      out[#out + 1] = pid[i] == 0 and cap:string(name[i]) == "" and "a process without a name"
+        or ("%s (pid %d)"):format(cap:string(name[i]), pid[i])
     end
     if #out == 5 then
       out[#out + 1] = "..."

@@ -28,8 +28,9 @@ local function children_of(first, next_one, node, options)
   return sorted(out, options.before), hidden
 end
 
--- What stands at the tree's top: the roots of stacks that end short, and what whole stacks
--- begin with.  Where whole stacks have no frames (left), their root stands for them.
+-- What stands at the tree's top: the roots of stacks that end short, and what whole stacks, and
+-- those whose end is not stated, begin with.  Where these have no frames (left), their root stands
+-- for them.
 local function tops(first, next_one, options)
   local out, hidden = {}, 0
   local function take(node, weight)
@@ -37,7 +38,7 @@ local function tops(first, next_one, options)
     if weight >= options.least then out[#out + 1] = node else hidden = hidden + 1 end
   end
   for root = 0, ROOTS - 1 do
-    if ends_query.is_whole(root) then
+    if ends_query.is_silent(root) then
       local children, more = children_of(first, next_one, root, options)
       for _, child in ipairs(children) do out[#out + 1] = child end
       hidden = hidden + more
@@ -50,9 +51,9 @@ local function tops(first, next_one, options)
 end
 
 --- What a node weighs with all that is shown below it: `total` (the tree's, or another array of
--- it), and for the root of whole stacks, under which nothing is shown, `self`.
+-- it), and for a root under which nothing is shown (of whole stacks), `self`.
 function M.total(node, total, self)
-  return node < ROOTS and ends_query.is_whole(node) and self[node] or total[node]
+  return node < ROOTS and ends_query.is_silent(node) and self[node] or total[node]
 end
 
 local function defaults(tree, options)
@@ -88,9 +89,9 @@ function M.tree(tree, options, enter, leave)
     local node = level.nodes[level.at]
     if node then
       if enter(node, depth, level.at) then return hidden, true end
-      -- Under the root of whole stacks stands what has stood at the top.
+      -- What is under a silent root has stood at the top.
       local children, more = {}, 0
-      if node >= ROOTS or not ends_query.is_whole(node) then
+      if node >= ROOTS or not ends_query.is_silent(node) then
         children, more = children_of(first, next_one, node, options)
       end
       hidden = hidden + more

@@ -1,6 +1,7 @@
 --- header_text.lua - the lines above a report's tables: what was recorded, what that cost, what is
 -- missing, and what was left out of the report.
 
+local ends_query = require("microscope.query.ends")
 local numbers = require("microscope.report.numbers")
 local profile_query = require("microscope.query.profile")
 local text = require("microscope.report.text")
@@ -13,7 +14,7 @@ local function program_lines(profile, say)
   local s = profile.summary
   local where = {}
   if s.meta.host then where[#where + 1] = "on " .. text.escape(s.meta.host) end
-  where[#where + 1] = "for " .. text.time(s.duration_ns)
+  if s.duration_ns > 0 then where[#where + 1] = "for " .. text.time(s.duration_ns) end
   where[#where + 1] = text.count(s.processes) .. (s.processes == 1 and " process" or " processes")
   where[#where + 1] = text.plural(s.threads, "thread")
   say("%s", text.escape(s.meta.command or s.program))
@@ -133,9 +134,11 @@ end
 
 -- The legend of typed ends: how many stacks end short, why, and what helps.
 local function end_lines(profile, say)
-  local short, weight = {}, 0
+  local short, weight, not_stated = {}, 0, 0
   for _, entry in ipairs(profile.ends) do
-    if not entry.whole then
+    if ends_query.is_not_stated(entry.code) then
+      not_stated = entry.weight
+    elseif not entry.whole then
       short[#short + 1] = entry
       weight = weight + entry.weight
     end
@@ -147,6 +150,9 @@ local function end_lines(profile, say)
       say("  %s  [%s]%s", text.right(share(entry.weight), 7), entry.reason,
         entry.advice and ": " .. entry.advice or "")
     end
+  end
+  if not_stated > 0 then
+    say("of %s of stacks it is not stated whether they are whole", share(not_stated))
   end
   if profile.frame_pointer_weight > 0 then
     say("%s of stacks have frames that only frame pointers tell of",

@@ -33,8 +33,12 @@ local function group_cells(profile, weight, wide, row)
   if wide then row[#row + 1] = numbers.amount(profile.source, weight) end
 end
 
+local function amount_heading(profile)
+  return profile.source and profile.source.unit == "ns" and "TIME" or "AMOUNT"
+end
+
 local function headings_of(profile, names, wide)
-  local out, amount = {}, profile.source and profile.source.unit == "ns" and "TIME" or "AMOUNT"
+  local out, amount = {}, amount_heading(profile)
   for _, name in ipairs(names) do
     out[#out + 1] = name
     out[#out + 1] = profile.looks(0) and "95 %, in %" or ""
@@ -120,8 +124,9 @@ function M.tree(cap, profile, options, out, tree, title)
   local columns, all = options.columns, tree.weight
   local wide, bars = M.is_wide(columns), M.has_bars(options)
   local function share(weight) return text.percent(all > 0 and weight / all or 0) end
-  out("\n", text.right("TOTAL", 8), text.right("SELF", 8), wide and text.right("TIME", 10) or "",
-    bars and "  " .. text.left("", 10) or "", "  ", title or "CALL TREE", "\n")
+  out("\n", text.right("TOTAL", 8), text.right("SELF", 8),
+    wide and text.right(amount_heading(profile), 10) or "", bars and (" "):rep(12) or "", "  ",
+    title or "CALL TREE", "\n")
   local lines = 0
   local hidden, stopped = walk.tree(tree, { least = all * options.min_percent / 100,
     before = options.before }, function(node, depth)
