@@ -4,12 +4,16 @@
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "image/elf.h"
 
 /* How long servers may take without a byte coming, unless DEBUGINFOD_TIMEOUT says otherwise: far
  * beyond what a server needs that looks into its archives, and less than people wait for nothing.
@@ -104,6 +108,39 @@ void mic_fetch_free(struct mic_fetch *f) {
   free(f);
 }
 
+/* libdebuginfod's cache, by the rules of debuginfod_find_debuginfo(3). */
+static void cache_folder(char *out, size_t room) {
+  const char *own = getenv(DEBUGINFOD_CACHE_PATH_ENV_VAR), *xdg = getenv("XDG_CACHE_HOME"),
+             *home = getenv("HOME");
+  if (!home) home = "/";
+  if (own && *own) {
+    snprintf(out, room, "%s", own);
+    return;
+  }
+  snprintf(out, room, "%s/.debuginfod_client_cache", home);
+  if (access(out, F_OK) == 0) return;
+  if (xdg && *xdg)
+    snprintf(out, room, "%s/debuginfod_client", xdg);
+  else
+    snprintf(out, room, "%s/.cache/debuginfod_client", home);
+}
+
+/* libdebuginfod 0.188 keeps a fetch that its progress function ended as one that no server could
+ * answer: an empty file that would stand for the next ten minutes.  What was there before is older
+ * than the fetch. */
+static void forget_miss(enum mic_fetch_kind kind, const uint8_t *build_id, size_t size,
+                        time_t began) {
+  char folder[4096], hex[2 * MIC_BUILD_ID_MAX + 1] = "", path[sizeof folder + sizeof hex + 32];
+  struct stat st;
+  cache_folder(folder, sizeof folder);
+  for (size_t i = 0; i < size && i < MIC_BUILD_ID_MAX; i++)
+    snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+  snprintf(path, sizeof path, "%s/%s/%s", folder, hex,
+           kind == MIC_FETCH_DEBUG ? "debuginfo" : "executable");
+  if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 && st.st_mtime >= began)
+    unlink(path);
+}
+
 static void add_problem(struct mic_fetch *f, int code, struct mic_problem *problem) {
   char text[128];
   if (f->stalled)
@@ -123,6 +160,7 @@ char *mic_fetch_file(struct mic_fetch *f, enum mic_fetch_kind kind, const uint8_
   }
   if (atomic_load(f->cancel)) return NULL;
   char *path = NULL;
+  time_t began = time(NULL);
   f->last = 0;
   f->moved_ns = mic_clock_ns();
   working = f;
@@ -138,6 +176,7 @@ char *mic_fetch_file(struct mic_fetch *f, enum mic_fetch_kind kind, const uint8_
     return path;
   }
   free(path);
+  if (f->stalled || atomic_load(f->cancel)) forget_miss(kind, build_id, size, began);
   if (!atomic_load(f->cancel)) add_problem(f, fd, problem);
   return NULL;
 }

@@ -186,6 +186,8 @@ describe("microscope symbolize --debuginfod", function()
       assert.matches("interrupted: a.usprof is as it was", err)
       assert.equal(before, helper.read(folder .. "/a.usprof"))
       assert.equal("a.usprof\n", (helper.run("ls | grep usprof", folder)))
+      -- Nothing says for the next minutes that no server had it.
+      assert.equal("", (helper.run("find cache -name executable -o -name debuginfo", folder)))
     end)
   end
 end)

@@ -70,8 +70,9 @@ describe("symbolize reads", function()
       end
       local folder = helper.folder()
       local function shell(script)
-        local out, err, status = helper.run(("set -e; cp -n %s/fixtures/bench/words.cc .\n%s"):format(
-          helper.quote(helper.root), script), folder)
+        local source = helper.quote(helper.root .. "/fixtures/bench/words.cc")
+        local out, err, status = helper.run(("set -e; cp -n %s .\n%s"):format(source, script),
+          folder)
         assert.equal(0, status, out .. err)
       end
       -- Recorded with everything in place, then named when the files are in the folder alone.

@@ -39,7 +39,7 @@ local function say(line) io.stderr:write("microscope: ", line, "\n") end
 
 -- One line of what is going on, for a terminal.
 local function draw(p)
-  local what = ("%d of %d modules"):format(p.module, p.modules)
+  local what = ("%d of %s"):format(p.module, text.plural(p.modules, "module"))
   if p.writing then
     what = "writing"
   elseif p.fetching then
@@ -49,7 +49,7 @@ local function draw(p)
         .. (p.fetch_bytes > 0 and " of " .. text.size(p.fetch_bytes) or "")
     end
   else
-    what = ("%s  %d of %s  %s"):format(what, p.located, text.plural(p.locations, "place"),
+    what = ("%s  %s of %s  %s"):format(what, text.count(p.located), text.plural(p.locations, "place"),
       text.escape(text.last_part(p.name)))
   end
   io.stderr:write("\r\27[K", text.head(what, (text.columns(2) or 80) - 1))
