@@ -1,341 +1,648 @@
-/* chrome.c - events of a trace, one at a time from its JSON. */
+/*
+ * chrome.c - events to marks, and the marks of a thread to zones.
+ *
+ * The rules are of the "Trace Event Format" document and of what Perfetto and catapult do where it
+ * is silent: an end closes the innermost open begin of its thread, or the innermost of its name
+ * where it has one.  A begin that has a duration lasts that long, with or without an end.
+ */
 #include "import/chrome.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "import/chrome_inside.h"
-#include "import/json.h"
+#include "base/map.h"
+#include "import/build.h"
+#include "import/json_feed.h"
+#include "import/lanes.h"
 
-/* The fields of an event that are texts or numbers as written; others are passed over. */
-enum field { PH, TS, DUR, PID, TID, NAME, CAT, ID, ARGS_NAME, FIELDS };
-static const char *const field_names[] = {"ph", "ts", "dur", "pid", "tid", "name", "cat", "id"};
+/* The kind of a mark, above its order in the file. */
+#define KIND_SHIFT 30
+#define ORDER_MASK ((1U << KIND_SHIFT) - 1)
+enum kind { KIND_ZONE = 0, KIND_BEGIN = 1, KIND_END = 2, KIND_TIMED = 3 }; /* begin with "dur" */
 
-struct thread {
-  uint32_t process, tid, name, tid_text;
-};
+enum field { NO_FIELD, PH, TS, DUR, PID, TID, NAME, CAT, ID, ID2, ARGS };
+
+typedef MIC_VEC(char) text;
+
+/* A process's or thread's own id: a number, or a text's number with the top bit set. */
+#define TEXT_ID (1ULL << 63)
+
 struct process {
-  uint32_t pid, name, pid_text;
+  uint64_t id;
+  uint32_t name;
+};
+struct thread {
+  uint32_t process, name;
+  uint64_t id;
+  mic_lane_zones marks;
+};
+struct async {
+  int64_t ts;
+  uint32_t key, thread, site, order;
 };
 
-struct reading {
+struct event {
+  char ph;
+  bool has_ts, has_dur, has_args, bad_number;
+  int64_t ts, dur;
+  uint64_t pid, tid;
+  text name, cat, id, args_name;
+  bool has_name;
+};
+
+struct chrome {
   struct mic_writer *w;
   struct mic_build *build;
   struct mic_chrome_result *result;
-  const char *input_name;
-  struct mic_json json;
-  uint32_t list_depth; /* of the array of events once it is open; 0: not yet */
-  bool is_object;      /* the trace is an object with traceEvents */
-  bool seen, done;     /* the array of events was there; and is closed */
-  bool in_event, in_args, has_args;
-  MIC_VEC(char) text[FIELDS];
-  bool has[FIELDS], is_string[FIELDS];
-  struct mic_map processes_by_id; /* (the writer's string of the pid as written) -> index */
-  struct mic_map threads_by_id;   /* (process index, string of the tid) -> index */
+  struct mic_error *err;
+  uint64_t progress;
+  uint32_t depth, events_depth; /* depth of what lies in the array of events; 0: not in it */
+  bool found, in_samples, in_event;
+  enum field field;
+  bool args_name; /* the next value is the name in "args" */
+  text key;       /* of the object around all */
+  struct event event;
+  struct mic_map by_pid, by_tid;
   MIC_VEC(struct process) processes;
   MIC_VEC(struct thread) threads;
-  MIC_VEC(uint32_t) name_of_site;
-  struct mic_map tracks; /* (process; string of category and id) -> track */
-  mic_chrome_edges edges;
-  struct mic_zones zones;
+  MIC_VEC(uint32_t) site_names; /* a site's name */
+  struct mic_interner keys;     /* of asynchronous zones */
+  MIC_VEC(struct async) asyncs;
+  int64_t first, last; /* of the zones */
 };
 
-static uint32_t text_id(const struct reading *r, enum field field) {
-  return r->has[field] ? mic_writer_string(r->w, r->text[field].at, r->text[field].count) : 0;
+static void set_text(text *to, const void *bytes, size_t size) {
+  mic_vec_reserve(to, size + 1);
+  if (size) memcpy(to->at, bytes, size);
+  to->count = size;
 }
 
-static bool is(const struct reading *r, enum field field, const char *word) {
-  size_t size = strlen(word);
-  return r->has[field] && r->text[field].count == size &&
-         memcmp(r->text[field].at, word, size) == 0;
-}
+/* ---- threads ---- */
 
-/* An id that a u32 holds; others are told by their text. */
-static uint32_t small_id(const struct reading *r, enum field field) {
-  int64_t value;
-  bool number = r->has[field] &&
-                mic_json_scaled(r->text[field].at, r->text[field].count, 1, &value) && value >= 0 &&
-                value < UINT32_MAX;
-  return number ? (uint32_t)value : 0;
-}
-
-/* Microseconds as nanoseconds; strings of digits are taken too. */
-static bool take_time(const struct reading *r, enum field field, int64_t *time_ns) {
-  return r->has[field] && mic_json_scaled(r->text[field].at, r->text[field].count, 1000, time_ns) &&
-         *time_ns > -(INT64_MAX / 4) && *time_ns < INT64_MAX / 4; /* sums and differences fit */
-}
-
-static uint32_t process_of(struct reading *r) {
+static uint32_t process_of(struct chrome *c, uint64_t pid) {
   bool added;
-  uint32_t text = text_id(r, PID), next = (uint32_t)r->processes.count;
-  uint32_t index = mic_map_intern(&r->processes_by_id, text, r->is_string[PID], next, &added);
-  if (added) {
-    uint32_t pid = small_id(r, PID);
-    *mic_vec_push(&r->processes) = (struct process){pid, 0, pid ? 0 : text};
-  }
-  return index;
+  uint32_t at = mic_map_intern(&c->by_pid, pid, 0, (uint32_t)c->processes.count, &added);
+  if (added) *mic_vec_push(&c->processes) = (struct process){pid, 0};
+  return at;
 }
 
-static uint32_t thread_of(struct reading *r) {
+static uint32_t thread_of(struct chrome *c, uint64_t pid, uint64_t tid) {
   bool added;
-  uint32_t process = process_of(r), text = text_id(r, TID);
-  uint32_t next = (uint32_t)r->threads.count;
-  uint32_t index = mic_map_intern(&r->threads_by_id, (uint64_t)process << 1 | r->is_string[TID],
-                                  text, next, &added);
+  uint32_t at = mic_map_intern(&c->by_tid, pid, tid, (uint32_t)c->threads.count, &added);
   if (added) {
-    uint32_t tid = small_id(r, TID);
-    *mic_vec_push(&r->threads) = (struct thread){process, tid, 0, tid ? 0 : text};
+    uint32_t process = process_of(c, pid);
+    *mic_vec_push(&c->threads) = (struct thread){.process = process, .id = tid};
   }
-  return index;
+  return at;
 }
 
-static uint32_t site_of(struct reading *r) {
-  uint32_t name = text_id(r, NAME);
-  uint32_t site = mic_build_site(r->build, name, text_id(r, CAT));
-  while (r->name_of_site.count <= site) *mic_vec_push(&r->name_of_site) = 0;
-  r->name_of_site.at[site] = name;
+/* An id as the tables have it, and what it is called when that does not tell all of it. */
+static uint32_t number_of(struct chrome *c, uint64_t id, uint32_t *name) {
+  char digits[32];
+  if (id <= UINT32_MAX) return (uint32_t)id;
+  if (*name) return 0;
+  if (id & TEXT_ID) {
+    *name = (uint32_t)id;
+  } else {
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)id);
+    *name = mic_writer_text(c->w, digits);
+  }
+  return 0;
+}
+
+static void write_threads(struct chrome *c) {
+  for (size_t i = 0; i < c->processes.count; i++) {
+    struct process *process = &c->processes.at[i];
+    struct mic_processes_row row = {.parent = MIC_NONE, .end_ns = UINT64_MAX};
+    row.pid = number_of(c, process->id, &process->name);
+    row.name = process->name;
+    mic_writer_processes(c->w, &row);
+  }
+  for (uint32_t i = 0; i < c->threads.count; i++) {
+    struct thread *thread = &c->threads.at[i];
+    struct mic_threads_row row = {.process = thread->process, .end_ns = UINT64_MAX};
+    row.tid = number_of(c, thread->id, &thread->name);
+    row.name = thread->name;
+    mic_writer_threads(c->w, &row);
+    struct mic_thread_names_row name = {i, thread->name, 0};
+    if (thread->name) mic_writer_thread_names(c->w, &name);
+  }
+}
+
+/* ---- marks ---- */
+
+static const char *bad_event(struct chrome *c, const char *why) {
+  if (!c->result->bad_events++) {
+    c->result->first_bad = c->result->events;
+    c->result->why = why;
+  }
+  return why;
+}
+
+static uint32_t site_of(struct chrome *c, const struct event *e) {
+  uint32_t name = mic_writer_string(c->w, e->name.at, e->name.count);
+  uint32_t cat = mic_writer_string(c->w, e->cat.at, e->cat.count);
+  uint32_t site = mic_build_site(c->build, name, cat);
+  if (site == c->site_names.count) *mic_vec_push(&c->site_names) = name;
   return site;
 }
 
-static void bad(struct reading *r) {
-  if (!r->result->bad++) r->result->first_bad = r->result->events;
+static void note_span(struct chrome *c, int64_t start, int64_t end) {
+  if (start < c->first) c->first = start;
+  if (end > c->last) c->last = end;
 }
 
-static void complete(struct reading *r) {
-  int64_t start_ns, length_ns = MIC_ZONE_OPEN;
-  if (!take_time(r, TS, &start_ns)) {
-    bad(r);
-    return;
+static void push_mark(struct chrome *c, uint32_t thread, enum kind kind, int64_t start, int64_t end,
+                      uint32_t site) {
+  struct mic_lane_zone mark = {start, end, site, 0};
+  mark.order = (uint32_t)(c->result->events & ORDER_MASK) | (uint32_t)kind << KIND_SHIFT;
+  *mic_vec_push(&c->threads.at[thread].marks) = mark;
+}
+
+static void take_span(struct chrome *c, const struct event *e) {
+  int64_t end = INT64_MAX;
+  enum kind kind = e->ph == 'X' ? KIND_ZONE : KIND_BEGIN;
+  if (e->has_dur) {
+    if (e->dur < 0) {
+      bad_event(c, "a negative duration");
+      return;
+    }
+    if (__builtin_add_overflow(e->ts, e->dur, &end) || end == INT64_MAX) {
+      bad_event(c, "an end that is out of range");
+      return;
+    }
+    if (kind == KIND_BEGIN) kind = KIND_TIMED;
   }
-  bool timed = r->has[DUR];
-  if (timed && (!take_time(r, DUR, &length_ns) || length_ns < 0)) {
-    bad(r);
-    return;
-  }
-  mic_zones_add(&r->zones, thread_of(r), site_of(r), start_ns,
-                timed ? start_ns + length_ns : MIC_ZONE_OPEN, false);
-  r->result->unfinished += !timed;
-  r->result->with_arguments += r->has_args;
+  push_mark(c, thread_of(c, e->pid, e->tid), kind, e->ts, end, site_of(c, e));
+  note_span(c, e->ts, e->has_dur ? end : e->ts);
 }
 
-/* Of a thread's own begins and ends the track is the thread's number, twice; of asynchronous ones
- * that of their process, category and id, twice and one. */
-static uint32_t track_of(struct reading *r, uint32_t thread, bool async) {
-  if (!async) return thread * 2;
-  char key[64 + 32];
-  uint32_t process = r->threads.at[thread].process;
-  int size = snprintf(key, sizeof key, "%u %u %u", text_id(r, CAT), text_id(r, ID),
-                      (unsigned)r->is_string[ID]);
-  uint32_t text = mic_writer_string(r->w, key, (uint64_t)size);
-  return mic_map_intern(&r->tracks, process, text, r->tracks.count, NULL) * 2 + 1;
+static void take_end(struct chrome *c, const struct event *e) {
+  uint32_t name = e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : MIC_NONE;
+  push_mark(c, thread_of(c, e->pid, e->tid), KIND_END, e->ts, 0, name);
 }
 
-static void edge(struct reading *r, bool begin, bool async) {
-  struct mic_chrome_edge e = {
-    .duration_ns = MIC_ZONE_OPEN,
-    .order = (uint32_t)r->edges.count,
-    .begin = begin,
-    .async = async,
+/* Pairs are of one category and id, of one process. */
+static void take_async(struct chrome *c, struct event *e, bool begins) {
+  text *id = &e->id;
+  uint32_t count = (uint32_t)id->count;
+  *mic_vec_push(id) = '\0';
+  for (size_t i = 0; i < e->cat.count; i++) *mic_vec_push(id) = e->cat.at[i];
+  for (size_t i = 0; i < sizeof e->pid; i++) *mic_vec_push(id) = ((const char *)&e->pid)[i];
+  for (size_t i = 0; i < sizeof count; i++) *mic_vec_push(id) = ((const char *)&count)[i];
+  struct async async = {
+    .ts = e->ts,
+    .key = mic_intern(&c->keys, id->at, id->count),
+    .thread = thread_of(c, e->pid, e->tid),
+    .order =
+      (uint32_t)(c->result->events & ORDER_MASK) | (begins ? 0 : (uint32_t)KIND_END << KIND_SHIFT),
   };
-  bool timed = take_time(r, TS, &e.time_ns);
-  if (timed && begin && r->has[DUR])
-    timed = take_time(r, DUR, &e.duration_ns) && e.duration_ns >= 0;
-  if (!timed) {
-    bad(r);
+  if (begins) {
+    async.site = site_of(c, e);
+    note_span(c, e->ts, e->ts);
+  } else {
+    async.site = e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : MIC_NONE;
+  }
+  *mic_vec_push(&c->asyncs) = async;
+}
+
+static void take_metadata(struct chrome *c, const struct event *e) {
+  static const char process[] = "process_name", thread[] = "thread_name";
+  if (!e->args_name.count) return;
+  uint32_t name = mic_writer_string(c->w, e->args_name.at, e->args_name.count);
+  if (e->name.count == sizeof process - 1 && memcmp(e->name.at, process, e->name.count) == 0) {
+    uint32_t at = process_of(c, e->pid);
+    c->processes.at[at].name = name;
+  }
+  if (e->name.count == sizeof thread - 1 && memcmp(e->name.at, thread, e->name.count) == 0) {
+    uint32_t at = thread_of(c, e->pid, e->tid);
+    c->threads.at[at].name = name;
+  }
+}
+
+static void take_timed(struct chrome *c, struct event *e) {
+  if (e->bad_number) {
+    bad_event(c, "a time or duration that is no number in range");
     return;
   }
-  e.thread = thread_of(r);
-  e.track = track_of(r, e.thread, async);
-  if (begin) e.site = site_of(r);
-  e.name = begin ? 0 : text_id(r, NAME);
-  r->result->with_arguments += begin && r->has_args;
-  *mic_vec_push(&r->edges) = e;
-}
-
-static void name(struct reading *r) {
-  if (is(r, NAME, "process_name") && r->has[ARGS_NAME]) {
-    uint32_t process = process_of(r); /* may move the array */
-    r->processes.at[process].name = text_id(r, ARGS_NAME);
-  } else if (is(r, NAME, "thread_name") && r->has[ARGS_NAME]) {
-    uint32_t thread = thread_of(r);
-    r->threads.at[thread].name = text_id(r, ARGS_NAME);
+  if (!e->has_ts) {
+    bad_event(c, "no time");
+    return;
   }
-}
-
-static void take_event(struct reading *r) {
-  r->result->events++;
-  char phase = r->has[PH] && r->text[PH].count == 1 ? r->text[PH].at[0] : 0;
-  switch (phase) {
-  case 'X': complete(r); break;
-  case 'B': edge(r, true, false); break;
-  case 'E': edge(r, false, false); break;
+  if (e->has_args) c->result->args++;
+  switch (e->ph) {
+  case 'X':
+  case 'B': take_span(c, e); break;
+  case 'E': take_end(c, e); break;
   case 'b':
-  case 'S': edge(r, true, true); break;
+  case 'S': take_async(c, e, true); break;
+  default: take_async(c, e, false); break; /* e F */
+  }
+}
+
+static void take_event(struct chrome *c) {
+  struct event *e = &c->event;
+  c->result->events++;
+  switch (e->ph) {
+  case '\0': bad_event(c, "no phase"); break;
+  case 'X':
+  case 'B':
+  case 'E':
+  case 'b':
+  case 'S':
   case 'e':
-  case 'F': edge(r, false, true); break;
-  case 'M': name(r); break;
-  default:
-    if (phase > 0)
-      r->result->other[(int)phase]++;
-    else
-      bad(r);
+  case 'F': take_timed(c, e); break;
+  case 'M': take_metadata(c, e); break;
+  case 'i':
+  case 'I':
+  case 'R':
+  case 'n':
+  case 'T':
+  case 'p': c->result->instants++; break;
+  case 'C': c->result->counters++; break;
+  case 's':
+  case 't':
+  case 'f': c->result->flows++; break;
+  default: c->result->others++;
   }
 }
 
-/* --- tokens -------------------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
-static void keep(struct reading *r, enum field field, const struct mic_json_token *token) {
-  r->text[field].count = 0;
-  mic_vec_reserve(&r->text[field], token->size + 1);
-  memcpy(r->text[field].at, token->bytes, token->size);
-  r->text[field].count = token->size;
-  r->has[field] = true;
-  r->is_string[field] = token->kind == MIC_JSON_STRING;
+static void begin_event(struct chrome *c) {
+  struct event *e = &c->event;
+  e->ph = '\0';
+  e->has_ts = e->has_dur = e->has_args = e->bad_number = e->has_name = false;
+  e->pid = e->tid = 0;
+  e->name.count = e->cat.count = e->id.count = e->args_name.count = 0;
+  c->in_event = true;
+  c->field = NO_FIELD;
 }
 
-static void take_field(struct reading *r, const struct mic_json_token *token) {
-  uint32_t depth = token->depth - r->list_depth; /* 1: of the event; 2: of its args */
-  if (depth == 1 && mic_json_key(token, "args")) {
-    r->in_args = token->kind == MIC_JSON_OBJECT;
-    return;
+static bool at_event(const struct chrome *c) {
+  return c->in_event && c->depth == c->events_depth + 1;
+}
+
+static enum field field_of(const char *key, size_t size) {
+  static const struct {
+    const char *name;
+    enum field field;
+  } fields[] = {{"ph", PH},     {"ts", TS},   {"dur", DUR}, {"pid", PID}, {"tid", TID},
+                {"name", NAME}, {"cat", CAT}, {"id", ID},   {"id2", ID2}, {"args", ARGS}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (strlen(fields[i].name) == size && memcmp(key, fields[i].name, size) == 0)
+      return fields[i].field;
+  return NO_FIELD;
+}
+
+static void take_time(struct event *e, enum field field, const char *bytes, size_t size) {
+  int64_t ns;
+  /* Microseconds. */
+  if (!mic_json_digits(bytes, size, 3, &ns)) {
+    e->bad_number = true;
+  } else if (field == TS) {
+    e->ts = ns;
+    e->has_ts = true;
+  } else {
+    e->dur = ns;
+    e->has_dur = true;
   }
-  if (r->in_args && depth == 2) {
-    r->has_args = true;
-    if (token->kind == MIC_JSON_STRING && mic_json_key(token, "name")) keep(r, ARGS_NAME, token);
+}
+
+static uint64_t own_id(struct chrome *c, const char *bytes, size_t size) {
+  int64_t number;
+  if (mic_json_digits(bytes, size, 0, &number) && number >= 0) return (uint64_t)number;
+  return TEXT_ID | mic_writer_string(c->w, bytes, size);
+}
+
+/* A string or number of an event. */
+static void take_value(struct chrome *c, const char *bytes, size_t size, bool is_string) {
+  struct event *e = &c->event;
+  if (c->depth == c->events_depth + 2) {
+    if (c->field == ID2) set_text(&e->id, bytes, size);
+    if (c->args_name) set_text(&e->args_name, bytes, size);
+    c->args_name = false;
   }
-  if (depth != 1 || (token->kind != MIC_JSON_STRING && token->kind != MIC_JSON_NUMBER)) return;
-  for (int field = 0; field < ARGS_NAME; field++)
-    if (mic_json_key(token, field_names[field])) keep(r, (enum field)field, token);
-}
-
-static void begin_event(struct reading *r) {
-  memset(r->has, 0, sizeof r->has);
-  memset(r->is_string, 0, sizeof r->is_string);
-  r->in_event = true;
-  r->in_args = r->has_args = false;
-}
-
-static int not_a_trace(const struct reading *r, const char *what, struct mic_error *err) {
-  return mic_fail_at(err, r->json.offset, "%.120s: near byte %llu: %s", r->input_name,
-                     (unsigned long long)r->json.offset, what);
-}
-
-/* What stands outside of the events: the array of them, and facts that are not read. */
-static int take_outside(struct reading *r, const struct mic_json_token *token,
-                        struct mic_error *err) {
-  if (token->depth == 0 && token->kind == MIC_JSON_OBJECT) r->is_object = true;
-  bool events = token->kind == MIC_JSON_ARRAY &&
-                (token->depth == 0 ||
-                 (token->depth == 1 && r->is_object && mic_json_key(token, "traceEvents")));
-  if (events) {
-    r->list_depth = token->depth + 1;
-    r->seen = true;
-  } else if (token->depth == 0 && token->kind < MIC_JSON_OBJECT) {
-    return not_a_trace(r, "neither a list of events nor an object with traceEvents", err);
+  if (!at_event(c)) return;
+  switch (c->field) {
+  case PH:
+    if (is_string && size == 1) e->ph = *bytes;
+    break;
+  case TS:
+  case DUR: take_time(e, c->field, bytes, size); break;
+  case PID: e->pid = own_id(c, bytes, size); break;
+  case TID: e->tid = own_id(c, bytes, size); break;
+  case NAME:
+    set_text(&e->name, bytes, size);
+    e->has_name = true;
+    break;
+  case CAT: set_text(&e->cat, bytes, size); break;
+  case ID: set_text(&e->id, bytes, size); break;
+  default: break;
   }
-  return 0;
 }
 
-static int take(void *data, const struct mic_json_token *token, struct mic_error *err) {
-  struct reading *r = data;
-  if (!r->list_depth || r->done) return take_outside(r, token, err);
-  if (r->in_event) {
-    if (token->kind != MIC_JSON_OBJECT_END || token->depth != r->list_depth) {
-      take_field(r, token);
+/* What is no object has no place among events. */
+static int stray_value(struct chrome *c) {
+  c->progress++;
+  if (!c->events_depth || c->depth != c->events_depth || c->in_event) return 1;
+  c->result->events++;
+  bad_event(c, "no object");
+  return 1;
+}
+
+static int on_null(void *data) { return stray_value(data); }
+static int on_boolean(void *data, int value) {
+  (void)value;
+  return stray_value(data);
+}
+static int on_number(void *data, const char *bytes, size_t size) {
+  struct chrome *c = data;
+  if (c->in_event) take_value(c, bytes, size, false);
+  return stray_value(c);
+}
+static int on_string(void *data, const unsigned char *bytes, size_t size) {
+  struct chrome *c = data;
+  if (c->in_event) take_value(c, (const char *)bytes, size, true);
+  return stray_value(c);
+}
+
+static int on_start_map(void *data) {
+  struct chrome *c = data;
+  c->progress++;
+  if (c->events_depth && c->depth == c->events_depth && !c->in_event) begin_event(c);
+  if (at_event(c) && c->field == ARGS) c->event.has_args = true;
+  if (c->in_samples && c->depth == 2) c->result->samples++;
+  c->depth++;
+  return 1;
+}
+
+static int on_key(void *data, const unsigned char *bytes, size_t size) {
+  struct chrome *c = data;
+  c->progress++;
+  const char *key = (const char *)bytes;
+  if (at_event(c))
+    c->field = field_of(key, size);
+  else if (c->in_event)
+    c->args_name = c->field == ARGS && c->depth == c->events_depth + 2 && size == 4 &&
+                   memcmp(key, "name", 4) == 0;
+  else if (c->depth == 1)
+    set_text(&c->key, key, size);
+  return 1;
+}
+
+static int on_end_map(void *data) {
+  struct chrome *c = data;
+  c->progress++;
+  c->depth--;
+  if (c->in_event && c->depth == c->events_depth) {
+    c->in_event = false;
+    if (c->result->events >= ORDER_MASK) {
+      mic_fail(c->err, MIC_ELIMIT, "more than 2^30 events");
       return 0;
     }
-    r->in_event = false;
-    take_event(r);
-    if (r->edges.count + r->zones.all.count >= UINT32_MAX - 1)
-      return mic_fail(err, MIC_ELIMIT, "%.120s: more than 4,294,967,294 events", r->input_name);
-    return 0;
+    take_event(c);
   }
-  if (token->depth == r->list_depth && token->kind == MIC_JSON_OBJECT) {
-    begin_event(r);
-  } else if (token->kind == MIC_JSON_ARRAY_END && token->depth == r->list_depth - 1) {
-    r->done = true;
-  } else if (token->depth == r->list_depth) {
-    r->result->events++;
-    bad(r); /* a number or a text where an event should be */
+  return 1;
+}
+
+static bool key_is(const struct chrome *c, const char *name) {
+  return c->key.count == strlen(name) && memcmp(c->key.at, name, c->key.count) == 0;
+}
+
+static int on_start_array(void *data) {
+  struct chrome *c = data;
+  if (c->depth == c->events_depth) stray_value(c);
+  c->depth++;
+  c->progress++;
+  bool events = c->depth == 1 || (c->depth == 2 && key_is(c, "traceEvents"));
+  if (events && !c->found) {
+    c->events_depth = c->depth;
+    c->found = true;
   }
+  c->in_samples = !c->events_depth && c->depth == 2 && key_is(c, "samples");
+  return 1;
+}
+
+static int on_end_array(void *data) {
+  struct chrome *c = data;
+  c->progress++;
+  if (c->events_depth == c->depth) c->events_depth = 0;
+  if (c->depth == 2) c->in_samples = false;
+  c->depth--;
+  return 1;
+}
+
+static bool may_end(void *data) {
+  const struct chrome *c = data;
+  if (!c->found) return false;
+  if (c->in_event) return c->result->events > 0;
+  return c->events_depth ? c->depth == c->events_depth : c->depth <= 1;
+}
+
+/* ---- begins and ends ---- */
+
+static int by_time(const void *a, const void *b) {
+  const struct mic_lane_zone *x = a, *y = b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  uint32_t m = x->order & ORDER_MASK, n = y->order & ORDER_MASK;
+  return m < n ? -1 : m > n;
+}
+
+static void sort_marks(mic_lane_zones *marks) {
+  for (size_t i = 1; i < marks->count; i++) {
+    if (by_time(&marks->at[i - 1], &marks->at[i]) <= 0) continue;
+    qsort(marks->at, marks->count, sizeof *marks->at, by_time);
+    return;
+  }
+}
+
+typedef MIC_VEC(size_t) open_marks;
+
+/* The begin that an end closes: its place among the open ones, or their count. */
+static size_t begin_of(const struct chrome *c, const mic_lane_zones *marks, open_marks *open,
+                       const struct mic_lane_zone *end) {
+  /* Begins with a duration that is over need no end. */
+  while (open->count) {
+    const struct mic_lane_zone *top = &marks->at[open->at[open->count - 1]];
+    bool timed = top->order >> KIND_SHIFT == KIND_TIMED;
+    bool other = end->site != MIC_NONE && c->site_names.at[top->site] != end->site;
+    if (!timed || !(top->end < end->start || other)) break;
+    open->count--;
+  }
+  for (size_t i = open->count; i-- > 0;)
+    if (end->site == MIC_NONE || c->site_names.at[marks->at[open->at[i]].site] == end->site)
+      return i;
+  return open->count;
+}
+
+static void match_ends(struct chrome *c, mic_lane_zones *marks, open_marks *open) {
+  open->count = 0;
+  for (size_t i = 0; i < marks->count; i++) {
+    struct mic_lane_zone *mark = &marks->at[i];
+    enum kind kind = (enum kind)(mark->order >> KIND_SHIFT);
+    if (kind == KIND_BEGIN || kind == KIND_TIMED) *mic_vec_push(open) = i;
+    if (kind != KIND_END) continue;
+    size_t at = begin_of(c, marks, open, mark);
+    if (at == open->count) {
+      c->result->unmatched_ends++;
+      continue;
+    }
+    struct mic_lane_zone *begin = &marks->at[open->at[at]];
+    if (begin->order >> KIND_SHIFT == KIND_BEGIN) begin->end = mark->start;
+    /* Those inside of it may have ends yet, stamped the same. */
+    memmove(&open->at[at], &open->at[at + 1], (open->count - at - 1) * sizeof *open->at);
+    open->count--;
+    note_span(c, begin->start, begin->end == INT64_MAX ? begin->start : begin->end);
+  }
+}
+
+/* What is left are zones. */
+static void drop_ends(mic_lane_zones *marks) {
+  size_t left = 0;
+  for (size_t i = 0; i < marks->count; i++) {
+    struct mic_lane_zone mark = marks->at[i];
+    if (mark.order >> KIND_SHIFT == KIND_END) continue;
+    mark.order &= ORDER_MASK;
+    marks->at[left++] = mark;
+  }
+  marks->count = left;
+}
+
+static int by_key(const void *a, const void *b) {
+  const struct async *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  if (x->ts != y->ts) return x->ts < y->ts ? -1 : 1;
+  uint32_t m = x->order & ORDER_MASK, n = y->order & ORDER_MASK;
+  return m < n ? -1 : m > n;
+}
+
+static void push_async(struct chrome *c, const struct async *begin, int64_t end) {
+  struct mic_lane_zone zone = {begin->ts, end, begin->site, begin->order | MIC_LANE_APART};
+  *mic_vec_push(&c->threads.at[begin->thread].marks) = zone;
+  if (end != INT64_MAX) note_span(c, begin->ts, end);
+}
+
+/* Of one id: an end closes the last begin of its name. */
+static void match_async(struct chrome *c) {
+  open_marks open = {0};
+  if (c->asyncs.count) qsort(c->asyncs.at, c->asyncs.count, sizeof *c->asyncs.at, by_key);
+  for (size_t i = 0; i < c->asyncs.count; i++) {
+    const struct async *async = &c->asyncs.at[i];
+    if (!(async->order >> KIND_SHIFT)) {
+      *mic_vec_push(&open) = i;
+    } else {
+      size_t at = open.count;
+      while (at > 0 && async->site != MIC_NONE &&
+             c->site_names.at[c->asyncs.at[open.at[at - 1]].site] != async->site)
+        at--;
+      if (at == 0) {
+        c->result->unmatched_ends++;
+      } else {
+        push_async(c, &c->asyncs.at[open.at[at - 1]], async->ts);
+        memmove(&open.at[at - 1], &open.at[at], (open.count - at) * sizeof *open.at);
+        open.count--;
+      }
+    }
+    bool last = i + 1 == c->asyncs.count || c->asyncs.at[i + 1].key != async->key;
+    while (last && open.count) push_async(c, &c->asyncs.at[open.at[--open.count]], INT64_MAX);
+  }
+  mic_vec_free(&open);
+}
+
+static int write_zones(struct chrome *c, const char *name, struct mic_error *err) {
+  open_marks open = {0};
+  bool all = true;
+  for (uint32_t i = 0; i < c->threads.count; i++) {
+    mic_lane_zones *marks = &c->threads.at[i].marks;
+    sort_marks(marks);
+    match_ends(c, marks, &open);
+    drop_ends(marks);
+  }
+  mic_vec_free(&open);
+  match_async(c);
+  mic_vec_free(&c->asyncs);
+  for (uint32_t i = 0; i < c->threads.count && all; i++) {
+    mic_lane_zones *marks = &c->threads.at[i].marks;
+    for (size_t k = 0; k < marks->count; k++)
+      if (marks->at[k].start < c->first) c->first = marks->at[k].start;
+    c->result->zones += marks->count;
+    all =
+      mic_lanes_write(c->w, i, marks, c->first, &c->result->overlapping, &c->result->unfinished);
+    mic_vec_free(marks);
+  }
+  if (all) return 0;
+  return mic_fail(err, MIC_ELIMIT, "%.120s: more than %d zones of one thread overlap", name,
+                  MIC_LANES_MAX);
+}
+
+static int finish(struct chrome *c, struct mic_input *input, struct mic_error *err) {
+  char text_of[32];
+  const char *name = mic_input_name(input);
+  if (!c->found) return mic_fail_at(err, 0, "%.150s: no trace events in it", name);
+  int code = write_zones(c, name, err);
+  if (code) return code;
+  if (c->result->events && c->result->bad_events == c->result->events)
+    return mic_fail_at(err, 0, "%.120s: no event of a trace in it: event %llu has %s", name,
+                       (unsigned long long)c->result->first_bad, c->result->why);
+  write_threads(c);
+  struct mic_clocks_row clocks = {.boot_id = 0};
+  /* What Chrome and perf's kin stamp events with on Linux; our own writer gives it back. */
+  if (!c->result->zones) c->first = c->last = 0;
+  clocks.monotonic_ns = c->first > 0 ? (uint64_t)c->first : 0;
+  clocks.duration_ns = (uint64_t)c->last - (uint64_t)c->first;
+  mic_writer_clocks(c->w, &clocks);
+  snprintf(text_of, sizeof text_of, "%lld", (long long)c->first);
+  struct mic_meta_row fact = {mic_writer_text(c->w, "trace_start_ns"),
+                              mic_writer_text(c->w, text_of)};
+  mic_writer_meta(c->w, &fact);
   return 0;
 }
 
-/* Between two events; or at the "]" after a comma. */
-static bool tolerate(void *data, uint32_t depth, bool at_end, char byte) {
-  struct reading *r = data;
-  if (r->done) return at_end && r->is_object;
-  return r->list_depth && !r->in_event && depth == r->list_depth && (at_end || byte == ']');
-}
-
-/* --- rows ---------------------------------------------------------------------------------- */
-
-static void put_threads(struct reading *r) {
-  for (size_t i = 0; i < r->processes.count; i++) {
-    const struct process *p = &r->processes.at[i];
-    struct mic_processes_row row = {.pid = p->pid,
-                                    .parent = MIC_NONE,
-                                    .name = p->name ? p->name : p->pid_text,
-                                    .end_ns = UINT64_MAX};
-    mic_writer_processes(r->w, &row);
-  }
-  for (size_t i = 0; i < r->threads.count; i++) {
-    const struct thread *t = &r->threads.at[i];
-    struct mic_threads_row row = {.process = t->process,
-                                  .tid = t->tid,
-                                  .name = t->name ? t->name : t->tid_text,
-                                  .end_ns = UINT64_MAX};
-    mic_writer_threads(r->w, &row);
-  }
-}
-
-static void put_rows(struct reading *r) {
-  mic_chrome_match(&r->edges, &r->zones, r->name_of_site.at, r->result);
-  mic_vec_free(&r->edges);
-  put_threads(r);
-  int64_t start_ns = mic_zones_start(&r->zones), end_ns = start_ns;
-  for (size_t i = 0; i < r->zones.all.count; i++) {
-    const struct mic_zone *zone = &r->zones.all.at[i];
-    int64_t last = zone->end_ns == MIC_ZONE_OPEN ? zone->start_ns : zone->end_ns;
-    if (last > end_ns) end_ns = last;
-  }
-  mic_writer_clocks(r->w, &(struct mic_clocks_row){
-                            .monotonic_ns = start_ns > 0 ? (uint64_t)start_ns : 0,
-                            .duration_ns = (uint64_t)end_ns - (uint64_t)start_ns,
-                          });
-  r->result->zones = r->zones.all.count;
-  r->result->overlapping = mic_zones_write(&r->zones, start_ns, r->w);
-}
-
-static void release(struct reading *r) {
-  for (int i = 0; i < FIELDS; i++) mic_vec_free(&r->text[i]);
-  mic_map_free(&r->processes_by_id);
-  mic_map_free(&r->threads_by_id);
-  mic_vec_free(&r->processes);
-  mic_vec_free(&r->threads);
-  mic_vec_free(&r->name_of_site);
-  mic_map_free(&r->tracks);
-  mic_vec_free(&r->edges);
-  mic_zones_free(&r->zones);
-  mic_build_free(r->build);
+static void release(struct chrome *c) {
+  for (size_t i = 0; i < c->threads.count; i++) mic_vec_free(&c->threads.at[i].marks);
+  mic_vec_free(&c->threads);
+  mic_vec_free(&c->processes);
+  mic_vec_free(&c->site_names);
+  mic_vec_free(&c->asyncs);
+  mic_vec_free(&c->key);
+  mic_vec_free(&c->event.name);
+  mic_vec_free(&c->event.cat);
+  mic_vec_free(&c->event.id);
+  mic_vec_free(&c->event.args_name);
+  mic_map_free(&c->by_pid);
+  mic_map_free(&c->by_tid);
+  mic_interner_free(&c->keys);
+  mic_build_free(c->build);
 }
 
 MIC_EXPORT int mic_chrome_read(struct mic_input *input, struct mic_writer *writer,
                                struct mic_chrome_result *result, struct mic_error *err) {
-  struct mic_error unseen;
-  if (!err) err = &unseen;
-  *result = (struct mic_chrome_result){.events = 0};
-  struct reading r = {
-    .w = writer,
-    .build = mic_build_new(writer),
-    .result = result,
-    .input_name = mic_input_name(input),
-    .json = {.input = input, .take = take, .tolerate = tolerate},
+  static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_start_map,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_end_map,
+    .yajl_start_array = on_start_array,
+    .yajl_end_array = on_end_array,
   };
-  r.json.data = &r;
-  int code = mic_json_parse(&r.json, err);
-  if (!code && !r.seen) code = not_a_trace(&r, "no list of events in it", err);
-  if (!code) put_rows(&r);
-  release(&r);
+  struct mic_error own = {0};
+  if (!err) err = &own;
+  struct chrome c = {.w = writer, .build = mic_build_new(writer), .result = result, .err = err};
+  c.first = INT64_MAX;
+  c.last = INT64_MIN;
+  *result = (struct mic_chrome_result){.events = 0};
+  struct mic_json_feed json = {.input = input,
+                               .callbacks = &callbacks,
+                               .data = &c,
+                               .progress = &c.progress,
+                               .may_end = may_end};
+  int code = mic_json_feed(&json, err);
+  result->cut = json.cut && c.in_event;
+  if (!code) code = finish(&c, input, err);
+  release(&c);
   return code;
 }

@@ -1,17 +1,15 @@
 /*
- * chrome.h - read Chrome's Trace Event JSON: its spans as zones.
+ * chrome.h - read Chrome's Trace Event JSON: zones of threads.
  *
- * Complete events (X), begins and ends (B, E) and asynchronous ones (b, e; S, F) in any order, of
- * threads by pid and tid, whose names come with metadata events (M).  Times count from the first
- * event.  A text that ends between two events is whole: the format lets the last "]" be missing.
+ * Complete events, begins with ends and asynchronous ones become zones, in any order and with a
+ * bracket missing at the end; their times are kept to the nanosecond and durations as given.
+ * Zones that overlap others of their thread without lying inside of them go to lanes of their own;
+ * asynchronous ones, which may overlap, are never in lane 0.
  *
- * Fails:   MIC_EFORMAT with the offset for what is no JSON or no trace.
- * Threads: no state.
+ * Memory: 24 bytes a zone until all are read, since any later event may come before an earlier one.
  */
 #ifndef MIC_IMPORT_CHROME_H
 #define MIC_IMPORT_CHROME_H
-
-#include <stdint.h>
 
 #include "base/error.h"
 #include "capture/writer.h"
@@ -21,13 +19,15 @@
 struct mic_chrome_result {
   uint64_t events;
   uint64_t zones;
-  uint64_t unfinished;     /* zones that begin and do not end */
-  uint64_t overlapping;    /* zones in lanes of their own, as they overlap others of their thread */
-  uint64_t unmatched_ends; /* ends of nothing that began */
-  uint64_t with_arguments; /* zones that have arguments, which are left out */
-  uint64_t bad;            /* events without a phase, a time or a length that is one */
-  uint64_t first_bad;      /* the number of the first of these, from 1 */
-  uint64_t other[128];     /* events left out, by their phase's letter */
+  uint64_t overlapping;    /* zones that others of their thread make stand in another lane */
+  uint64_t unfinished;     /* zones whose end is not there */
+  uint64_t unmatched_ends; /* ends without a begin */
+  uint64_t bad_events;     /* without a time, with a negative duration and the like */
+  uint64_t first_bad;      /* the number of the first, from 1 */
+  const char *why;         /* what is wrong with it; static text */
+  uint64_t args, instants, counters, flows, others; /* events, by what is left out of them */
+  uint64_t samples;                                 /* of "samples", which have stacks */
+  uint32_t cut;                                     /* 1: the text ends within an event */
 };
 
 int mic_chrome_read(struct mic_input *input, struct mic_writer *writer,

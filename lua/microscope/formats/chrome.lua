@@ -8,6 +8,7 @@ local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
+local text = require("microscope.report.text")
 
 local C = core.C
 local NONE = capture.NONE
@@ -153,31 +154,36 @@ local function write_all(cap, out, ctx)
   out:write("}\n")
 end
 
--- Events that are no spans, in words, by phase.
-local LEFT_OUT = {
-  { "iIR", "instant event" }, { "C", "counter" }, { "stf", "flow event" },
-  { "NOD", "object event" }, { "P", "sample" }, { "nTp", "step of an asynchronous event" },
+-- What is read of a trace but has no table, by the result's fields.
+local PARTS = {
+  { "unmatched_ends", "end", "of nothing that began" },
+  { "args", "event", "with arguments" },
+  { "instants", "instant event" },
+  { "counters", "counter" },
+  { "flows", "flow event" },
+  { "others", "event", "of other kinds" },
+  { "samples", "sample" },
 }
 
-local function tell(count, what, lost)
-  if count > 0 then lost("%.0f %s%s", count, what, count == 1 and "" or "s") end
-end
-
-local function tell_others(other, lost)
-  local told = {}
-  for _, kind in ipairs(LEFT_OUT) do
-    local count = 0
-    for phase in kind[1]:gmatch(".") do
-      count = count + tonumber(other[phase:byte()])
-      told[phase:byte()] = true
+local function tell(result, ctx)
+  local bad = tonumber(result.bad_events)
+  if bad > 0 then
+    ctx.lost("%s: event %d has %s", text.plural(bad, "event"), tonumber(result.first_bad),
+      ffi.string(result.why))
+  end
+  for _, part in ipairs(PARTS) do
+    local count = tonumber(result[part[1]])
+    if count > 0 then
+      ctx.lost("%s%s", text.plural(count, part[2]), part[3] and " " .. part[3] or "")
     end
-    tell(count, kind[2], lost)
   end
-  local count = 0
-  for phase = 0, 127 do
-    if not told[phase] then count = count + tonumber(other[phase]) end
+  local overlapping, unended = tonumber(result.overlapping), tonumber(result.unfinished)
+  if result.cut ~= 0 then ctx.note("the text ends within an event: those before are read") end
+  if overlapping > 0 then
+    ctx.note("%s overlap others of their thread: they have lanes of their own",
+      text.plural(overlapping, "span"))
   end
-  tell(count, "event of another phase", lost)
+  if unended > 0 then ctx.note("%s begin and do not end", text.plural(unended, "span")) end
 end
 
 local function read(path, ctx)
@@ -186,26 +192,10 @@ local function read(path, ctx)
     return core.check(C.mic_chrome_read(handle, ctx.writer:handle(), result, err), err)
   end)
   if not ok then return nil, why end
-  if result.bad > 0 then
-    tell(tonumber(result.bad), ("event without a phase or time (event %.0f first)"):format(
-      tonumber(result.first_bad)), ctx.lost)
-  end
-  tell(tonumber(result.unmatched_ends), "end of nothing that began", ctx.lost)
-  tell_others(result.other, ctx.lost)
-  if result.with_arguments > 0 then
-    ctx.lost("arguments of %.0f spans", tonumber(result.with_arguments))
-  end
-  if result.overlapping > 0 then
-    ctx.note("%.0f spans overlap others of their thread: they have lanes of their own",
-      tonumber(result.overlapping))
-  end
-  if result.unfinished > 0 then
-    ctx.note("%.0f spans begin and do not end", tonumber(result.unfinished))
-  end
+  tell(result, ctx)
   return true
 end
 
--- A list or an object of events: a phase soon after the first brace.
 local function detect(head)
   local start = head:match("^\239?\187?\191?%s*()[%[{]")
   if not start then return false end

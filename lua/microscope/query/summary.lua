@@ -204,8 +204,8 @@ local function program_user_ns(meta, settings)
 end
 
 --- The facts: program (in words), meta and settings (tables of texts), duration_ns, costs, off,
--- lost_samples, lost_records, threads, processes, problems, names_later (whether functions and
--- lines were left for later); program_user_ns (or nil).
+-- lost_samples, lost_records, threads, processes, zones, problems, names_later (whether functions
+-- and lines were left for later); program_user_ns (or nil).
 function M.of(cap)
   local lost_samples, lost_records = losses(cap)
   local meta, settings = facts(cap, "meta"), facts(cap, "settings")
@@ -221,6 +221,7 @@ function M.of(cap)
     lost_records = lost_records,
     threads = cap:rows("threads"),
     processes = cap:rows("processes"),
+    zones = cap:rows("zones"),
     problems = problems(cap),
     names_later = names_later(cap),
   }

@@ -29,7 +29,8 @@ end
 local function measure_line(profile, say)
   local source = profile.source
   if not source then
-    say("nothing was measured")
+    local zones = profile.summary.zones
+    say("%s", zones > 0 and text.plural(zones, "zone") .. ", no samples" or "nothing was measured")
     return
   end
   local all = numbers.amount(source, profile.recorded)

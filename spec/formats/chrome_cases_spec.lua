@@ -1,0 +1,149 @@
+-- Chrome traces read: events in any order and form, as zones.
+
+local capture = require("microscope.capture")
+local helper = require("spec.helper")
+local kit = require("spec.formats.kit")
+local zones_query = require("microscope.query.zones")
+
+describe("convert from a Chrome trace:", function()
+  local folder
+  setup(function() folder = helper.folder() end)
+  teardown(function() helper.remove(folder) end)
+
+  local function number(value) return (tostring(value):gsub("ULL$", "")) end
+
+  -- The zones of a trace as "thread name start-end lane", and what convert said.
+  local function zones(trace)
+    helper.write(folder .. "/a.json", trace)
+    local told = kit.convert(folder, "--from chrome a.json a.usprof")
+    return assert(capture.with(folder .. "/a.usprof", function(cap)
+      local out = {}
+      local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
+      for i = 0, cap:rows("zones") - 1 do
+        local site, thread = cap:array("zones", "site")[i], cap:array("zones", "thread")[i]
+        local finish = stop[i] == 0xffffffffffffffffULL and "?" or number(stop[i])
+        out[i + 1] = ("%d %s %s-%s %d"):format(cap:array("threads", "tid")[thread],
+          cap:string(cap:array("sites", "name")[site]), number(start[i]), finish,
+          cap:array("zones", "lane")[i])
+      end
+      return out
+    end)), told
+  end
+
+  -- {"ph":PH,"name":NAME,"ts":TS,EXTRA}
+  local function event(ph, name, ts, extra)
+    return ('{"ph":"%s",%s"ts":%s,"pid":1,"tid":7%s}'):format(ph,
+      name and ('"name":"%s",'):format(name) or "", ts, extra and "," .. extra or "")
+  end
+  local function array(...) return "[" .. table.concat({ ... }, ",\n") .. "]" end
+
+  it("mixes complete events with begins and ends", function()
+    assert.same({ "7 a 0-100000 0", "7 b 10000-50000 0", "7 c 15000-20001 0" },
+      (zones(array(event("X", "a", 10, '"dur":100'), event("B", "b", 20),
+        event("X", "c", 25, '"dur":5.001'), event("E", nil, 60)))))
+  end)
+
+  it("sorts events, also those that end together", function()
+    assert.same({ "7 out 0-50000 0", "7 in 10000-50000 0" },
+      (zones(array(event("E", nil, 60), event("E", nil, 60), event("B", "in", 20),
+        event("B", "out", 10)))))
+  end)
+
+  it("lets a begin with a duration last that long, with its end or without", function()
+    assert.same({ "7 d 0-3000 0", "7 o 4000-8000 0", "7 d2 5000-6000 0" },
+      (zones(array(event("B", "d", 1, '"dur":3'), event("B", "o", 5),
+        event("B", "d2", 6, '"dur":1'), event("E", nil, 9)))))
+    assert.same({ "7 o 0-8000 0", "7 d 1000-4000 0" },
+      (zones(array(event("B", "o", 5), event("B", "d", 6, '"dur":3'), event("E", "d", 9),
+        event("E", nil, 13)))))
+  end)
+
+  it("pairs asynchronous events by id, which may overlap", function()
+    local function async(ph, name, ts, id) return event(ph, name, ts, '"cat":"n","id":' .. id) end
+    assert.same({ "7 r 0-9000 1", "7 q 3000-12000 2", "7 r 5000-7000 1" },
+      (zones(array(async("b", "r", 0, '"0x1"'), async("b", "r", 5, '"0x1"'),
+        async("b", "q", 3, "2"), async("e", "r", 7, '"0x1"'), async("e", "r", 9, '"0x1"'),
+        async("e", "q", 12, "2")))))
+  end)
+
+  it("gives zones that overlap a lane of their own, and says so", function()
+    local out, told = zones(array(event("X", "p", 0, '"dur":10'), event("X", "q", 5, '"dur":10')))
+    assert.same({ "7 p 0-10000 0", "7 q 5000-15000 1" }, out)
+    assert.matches("1 span overlap others of their thread", told)
+  end)
+
+  it("takes a child that was written before its parent", function()
+    assert.same({ "7 parent 0-10000 0", "7 child 1000-3000 0", "7 same 1000-3000 0" },
+      (zones(array(event("X", "child", 1, '"dur":2'), event("X", "same", 1, '"dur":2'),
+        event("X", "parent", 0, '"dur":10')))))
+  end)
+
+  it("takes text that ends early, or with a comma too many", function()
+    local one = event("X", "a", 0, '"dur":1')
+    for _, trace in ipairs { "[" .. one, "[" .. one .. ",\n", "[" .. one .. ",]",
+      '{"traceEvents":[' .. one .. ',{"ph":"X","na' } do
+      local out, told = zones(trace)
+      assert.same({ "7 a 0-1000 0" }, out)
+      local within = trace:find('"na$') ~= nil
+      assert.equal(within, told:find("ends within an event", 1, true) ~= nil)
+    end
+  end)
+
+  it("tells what it leaves out", function()
+    local out, told = zones('{"otherData":{"traceEvents":1},"traceEvents":' .. array(
+      event("X", "a", 1, '"dur":-1'), event("X", "b", 1, '"dur":1,"args":{"k":[1,{}]}'),
+      event("C", "c", 1), event("i", "i", 1), event("E", nil, 9), event("s", "f", 1, '"id":1'),
+      event("B", "open", 2), event("O", "o", 1), "5", event("X", "t", '"never"', '"dur":1'))
+      .. ',"samples":[{"sf":1},{"sf":2}]}')
+    assert.same({ "7 b 0-1000 0", "7 open 1000-8000 0" }, out)
+    for _, text in ipairs { "3 events: event 1 has a negative duration", "1 counter",
+      "1 event with arguments", "1 instant event", "1 flow event", "1 event of other kinds",
+      "2 samples" } do
+      assert.is_truthy(told:find(text, 1, true), text .. " in " .. told)
+    end
+  end)
+
+  it("keeps nanoseconds, odd ids and names", function()
+    local ids = '"pid":"gpu","tid":140123456789012'
+    local out = zones(array(
+      '{"ph":"M","name":"thread_name","args":{"name":"q\\u0000\\"x"},' .. ids .. "}",
+      '{"ph":"X","name":"a","ts":1700000000000000.123,"dur":0.001,' .. ids .. "}",
+      '{"ph":"X","name":"b","ts":1.700000000000000124e15,"dur":1e3,"pid":"12","tid":"13"}'))
+    assert.same({ "0 a 0-1 0", "13 b 1-1000001 0" }, out)
+    assert(capture.with(folder .. "/a.usprof", function(cap)
+      local process, thread = cap:array("processes", "name"), cap:array("threads", "name")
+      assert.equal("gpu", cap:string(process[0]))
+      assert.equal('q\0"x', cap:string(thread[0]))
+      return assert.equal(12, cap:array("processes", "pid")[1])
+    end))
+  end)
+
+  it("refuses what is no trace, with the byte", function()
+    local function refused(text)
+      helper.write(folder .. "/b.json", text)
+      return kit.refused(folder, "--from chrome b.json b.usprof")
+    end
+    assert.matches("byte %d+: no JSON: ", refused('[{"ph":"X" "name"}]'))
+    assert.matches("no trace events", refused('{"a":1}'))
+    assert.matches("event 1 has a negative duration",
+      refused(array(event("X", "c", 1, '"dur":-5'))))
+  end)
+
+  it("comes back as it went", function()
+    zones(array(event("X", "a", 10, '"dur":100,"cat":"k"'), event("B", "open", 20),
+      event("X", "c", 60, '"dur":100')))
+    local before = assert(capture.with(folder .. "/a.usprof", zones_query.by_site))
+    kit.convert(folder, "a.usprof again.json")
+    kit.convert(folder, "again.json again.usprof")
+    assert.same(before, assert(capture.with(folder .. "/again.usprof", zones_query.by_site)))
+  end)
+
+  it("is reported by site", function()
+    zones(array(event("X", "a", 0, '"dur":10,"cat":"k"'), event("X", "a", 20, '"dur":30'),
+      event("X", "a", 60, '"dur":10,"cat":"k"'), event("B", "open", 100)))
+    local out = helper.microscope("report a.usprof", folder)
+    assert.matches("4 zones, no samples", out)
+    assert.matches("\n +1 +30%.0 us +30%.0 us +30%.0 us +a\n", out)
+    assert.matches("\n +2 +20%.0 us +10%.0 us +10%.0 us +a %(k%)\n", out)
+  end)
+end)
