@@ -49,8 +49,8 @@ local function draw(p)
         .. (p.fetch_bytes > 0 and " of " .. text.size(p.fetch_bytes) or "")
     end
   else
-    what = ("%s  %s of %s  %s"):format(what, text.count(p.located), text.plural(p.locations, "place"),
-      text.escape(text.last_part(p.name)))
+    what = ("%s  %s of %s  %s"):format(what, text.count(p.located),
+      text.plural(p.locations, "place"), text.escape(text.last_part(p.name)))
   end
   io.stderr:write("\r\27[K", text.head(what, (text.columns(2) or 80) - 1))
 end
