@@ -167,8 +167,8 @@ function M.run(args)
       evaluate(args.expression, paths, { format = args.format, out = out,
         width = not args.output and text.columns() or nil })
     end)
-  elseif args.query then
-    run_query(args.query, args.after, args.rest, args)
+  elseif args.query_name then
+    run_query(args.query_name, args.after, args.rest, args)
   else
     cli.misuse("which query? Give its name, a script's path or -e EXPRESSION"
       .. " (microscope query --list)")
@@ -177,12 +177,12 @@ function M.run(args)
 end
 
 --- The words that the command's parser gets: a query's own options are not its business.
--- args.query and args.after are what it leaves out.
+-- args.query_name and args.after are what it leaves out.
 function M.before_parse(words)
   local before, name, after = split(words)
   if not name then return words, {} end
   table.insert(before, 1, words[1])
-  return before, { query = name, after = after }
+  return before, { query_name = name, after = after }
 end
 
 return M
