@@ -26,7 +26,8 @@ describe("microscope query", function()
     assert.equal("", (query("-e 'local x = 1'")))
     assert.equal("1\n2\n", (query("-e '1, 2'")))
     assert.equal("nil\nno\n", (query("-e 'nil, \"no\"'")))
-    assert.equal("{\n  a = {\n    [1] = \"x\\x1b\"\n  }\n}\n", (query("-e '{ a = { \"x\\27\" } }'")))
+    assert.equal("{\n  a = {\n    [1] = \"x\\x1b\"\n  }\n}\n",
+      (query("-e '{ a = { \"x\\27\" } }'")))
     assert.equal("A\n1\n", (query("-e 'microscope.result({ \"a\" }, { { 1 } })'")))
     assert.equal("a\r\n1\r\n",
       (query("-e 'microscope.result({ \"a\" }, { { 1 } })' --format csv")))
@@ -73,10 +74,12 @@ describe("microscope query", function()
       return ctx.microscope.result({ { name = "a", unit = "ns" }, "b" },
         { { 0 / 0, "x,\"y\"\nz" }, { nil, nil }, { -5e6, 7 } })
     end }]])
-    assert.equal("a,b\r\n,\"x,\"\"y\"\"\nz\"\r\n,\r\n-5000000,7\r\n", (query("odd.lua --format csv")))
+    assert.equal("a,b\r\n,\"x,\"\"y\"\"\nz\"\r\n,\r\n-5000000,7\r\n",
+      (query("odd.lua --format csv")))
     local rows = cjson.decode((query("odd.lua --format json"))).rows
     assert.same({ cjson.null, 'x,"y"\nz' }, { rows[1].a, rows[1].b })
-    assert.equal("       A  B\n       -  x,\"y\"\\nz\n       -  -\n-5.00 ms  7\n", (query("odd.lua")))
+    assert.equal("       A  B\n       -  x,\"y\"\\nz\n       -  -\n-5.00 ms  7\n",
+      (query("odd.lua")))
   end)
 
   it("lists what is there, and gives each query's help", function()
