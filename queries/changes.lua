@@ -1,8 +1,9 @@
 -- changes: what the second half of a recording does that the first did not, and the reverse.
 
 -- Costs of the functions in a span of time.
-local function costs_of(m, cap, keys, from_ns, to_ns)
-  local tree = assert(m.tree(cap, keys, m.selection(cap, { from_ns = from_ns, to_ns = to_ns })))
+local function costs_of(ctx, keys, from_ns, to_ns)
+  local m = ctx.microscope
+  local tree = assert(m.tree(ctx.cap, keys, ctx.selection({ from_ns = from_ns, to_ns = to_ns })))
   return m.costs(tree, keys), tree
 end
 
@@ -24,8 +25,8 @@ return {
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
     local at = args.at and args.at * 1e9 or m.summary(cap).duration_ns / 2
-    local first, first_tree = costs_of(m, cap, keys, 0, at)
-    local second, second_tree = costs_of(m, cap, keys, at, math.huge)
+    local first, first_tree = costs_of(ctx, keys, 0, at)
+    local second, second_tree = costs_of(ctx, keys, at, math.huge)
     local n1, n2 = first_tree.samples, second_tree.samples
     if n1 == 0 or n2 == 0 then ctx.fail("one part has no samples: choose another --at") end
     local field, rows = args.of .. "_count", {}

@@ -18,7 +18,7 @@ return {
   run = function(ctx)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local best, rows, notes = tops(m, tree), {}, {}
     for _, entry in ipairs(m.ends(tree)) do
       local node = best[entry.code]

@@ -22,7 +22,7 @@ return {
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap, { by = args.lines and "line" or "function" })
-    local selection = m.selection(cap, { thread = args.thread, from_ns = (args.from or 0) * 1e9,
+    local selection = ctx.selection({ thread = args.thread, from_ns = (args.from or 0) * 1e9,
       to_ns = (args.to or math.huge) * 1e9 })
     local tree = assert(m.tree(cap, keys, selection))
     local summary = m.summary(cap)

@@ -24,7 +24,7 @@ return {
     local count = math.max(1, math.ceil(duration / row_ns))
     if count * args.columns > 1e6 then ctx.fail("%d rows are too many: a longer --row", count) end
     local lanes = m.lanes(cap, { by = "all", buckets = count * args.columns, from_ns = 0,
-      to_ns = count * row_ns, select = m.selection(cap, { thread = args.thread }) })
+      to_ns = count * row_ns, select = ctx.selection({ thread = args.thread }) })
     local lane, rows = lanes.lanes[1], {}
     local most = 0
     for b = 0, lane and lanes.buckets - 1 or -1 do most = math.max(most, lane.weight[b]) end

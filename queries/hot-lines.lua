@@ -26,7 +26,7 @@ return {
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap, { by = "line" })
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local costs, source, rows = m.costs(tree, keys), reader(m), {}
     for _, key in ipairs(m.ranked(costs, keys)) do
       local what = m.describe(cap, keys, key)

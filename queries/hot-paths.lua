@@ -9,7 +9,7 @@ return {
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local nodes, rows = {}, {}
     for node = m.ROOTS, tree.count - 1 do
       if tree.self_count[node] > 0 then nodes[#nodes + 1] = node end

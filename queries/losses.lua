@@ -5,7 +5,7 @@ return {
   run = function(ctx)
     local m, cap = ctx.microscope, ctx.cap
     local summary, keys, rows = m.summary(cap), m.keys(cap), {}
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local function add(what, amount, unit, share, why)
       if amount > 0 then
         local in_ns = unit == "ns"

@@ -23,7 +23,7 @@ return {
   run = function(ctx)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local list = {}
     for _, entry in pairs(add_self(m, cap, keys, m.costs(tree, keys))) do
       list[#list + 1] = entry

@@ -4,7 +4,7 @@ return {
   columns = { "samples.thread", "processes.parent" },
   run = function(ctx)
     local m, cap = ctx.microscope, ctx.cap
-    local all = m.selection(cap)
+    local all = ctx.selection()
     local sums, list = m.sums(cap, "process", all), m.processes(cap)
     local total, children, roots = {}, {}, {}
     for i = #list, 1, -1 do -- a parent has a lower id

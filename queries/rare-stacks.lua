@@ -26,7 +26,7 @@ return {
   },
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
-    local keys, all = m.keys(cap), m.selection(cap)
+    local keys, all = m.keys(cap), ctx.selection()
     local stacks = cap:rows("stacks")
     local depth = m.zeros("uint32_t", stacks + 1)
     if stacks > 0 then

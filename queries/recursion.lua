@@ -45,7 +45,7 @@ return {
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local depth = m.zeros("uint32_t", tree.count)
     local deepest, samples = m.zeros("uint32_t", keys.count + 1), m.zeros("double", keys.count + 1)
     local weight = m.zeros("double", keys.count + 1)

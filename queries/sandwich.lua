@@ -19,7 +19,7 @@ return {
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
-    local tree = assert(m.tree(cap, keys))
+    local tree = assert(m.tree(cap, keys, ctx.selection()))
     local found, why = m.match(cap, keys, args["function"], { one = true })
     if not found then ctx.fail("%s", why) end
     local key = found.keys[1]

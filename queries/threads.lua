@@ -21,7 +21,7 @@ return {
   },
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
-    local selection = m.selection(cap)
+    local selection = ctx.selection()
     local sums, rows, of_process, notes = m.sums(cap, "thread", selection), {}, {}, {}
     local duration = m.summary(cap).duration_ns
     for _, thread in ipairs(m.threads(cap)) do

@@ -31,7 +31,8 @@ return {
   },
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
-    local lanes = m.lanes(cap, { by = "thread", buckets = args.columns })
+    local lanes = m.lanes(cap, { by = "thread", buckets = args.columns,
+      select = ctx.selection() })
     local of, rows, threads, notes = {}, {}, m.threads(cap), {}
     for _, lane in ipairs(lanes.lanes) do of[lane.id] = lane end
     table.sort(threads, function(a, b)

@@ -10,7 +10,7 @@ return {
   },
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
-    local keys, all = m.keys(cap), m.selection(cap)
+    local keys, all = m.keys(cap), ctx.selection()
     local sums, threads, rows = m.sums(cap, "thread", all), {}, {}
     for _, thread in ipairs(m.threads(cap)) do
       if sums.samples[thread.id] > 0 then threads[#threads + 1] = thread end
@@ -22,7 +22,7 @@ return {
     end)
     for i = 1, math.min(args.threads, #threads) do
       local thread = threads[i]
-      local tree = assert(m.tree(cap, keys, m.selection(cap, { thread = thread.id })))
+      local tree = assert(m.tree(cap, keys, ctx.selection({ thread = thread.id })))
       local costs = m.costs(tree, keys)
       for k, key in ipairs(m.ranked(costs, keys)) do
         if k > args.limit or costs.self_count[key] == 0 then break end

@@ -147,7 +147,7 @@ MIC_EXPORT int32_t mic_line_read(struct mic_line *line, const char *prompt) {
     uint32_t typed = got && count > 0 ? (uint32_t)count : 0;
     const LineInfo *info = el_line(line->edit);
     keep_text(line, typed ? got : "", typed, (uint32_t)(info->cursor - info->buffer));
-    return line->event;
+    return (int32_t)line->event;
   }
   if (!got || count <= 0) {
     int code = count < 0 && errno == EINTR ? MIC_LINE_INTERRUPTED : MIC_LINE_END;

@@ -5,6 +5,8 @@
 --   cap, caps  = the first capture, and all of them, open until the function returns
 --   path, paths = theirs
 --   format     = "text", "json" or "csv", as asked for; width = columns of a line, nil for any
+--   selection(options) = microscope.selection of the first capture, of the samples that the command
+--                line chose (--where, --source)
 --   out(...)   = write pieces of text
 --   fail(format, ...) = end with one line of text, status 1
 -- }
@@ -64,11 +66,36 @@ local function wrong_count(plugin, count)
     want == 1 and "one capture" or want .. " captures", count)
 end
 
+-- What the command line chose, and what the plugin chooses of it.
+local function chooser(api, cap, chosen)
+  return function(options)
+    local all = {}
+    for name, value in pairs(options or {}) do all[name] = value end
+    if chosen and chosen.source and all.source == nil then all.source = chosen.source end
+    if chosen and chosen.where then
+      all.where = all.where and ("(%s) and (%s)"):format(chosen.where, all.where) or chosen.where
+    end
+    return api.selection(cap, all)
+  end
+end
+
+-- An expression or a source that is none is the command line's fault, not the plugin's: nil, or one
+-- line.
+local function wrong_choice(caps, chosen)
+  if not chosen or not caps[1] then return nil end
+  local ok, err = pcall(require("microscope").selection, caps[1], chosen)
+  if not ok then
+    return caps[1].path .. ": " .. tostring(err):gsub("^[^\n]-%.lua:%d+: ", "")
+      :gsub("^selection: ", "--where: ")
+  end
+end
+
 local function context(caps, options)
-  local paths = {}
+  local paths, api = {}, require("microscope")
   for i, cap in ipairs(caps) do paths[i] = cap.path end
   return {
-    microscope = require("microscope"),
+    microscope = api,
+    selection = chooser(api, caps[1], options.chosen),
     cap = caps[1],
     caps = caps,
     path = paths[1],
@@ -94,11 +121,12 @@ function M.show(value, options)
   return true
 end
 
---- Run a plugin over open captures.  options: args (its own), format, width, out, extra (fields
--- for ctx).  True, or nil and one line.  An error of the command line's own goes on up.
+--- Run a plugin over open captures.  options: args (its own), format, width, out, chosen ({where=,
+-- source=}: which samples), extra (fields for ctx).  True, or nil and one line.  An error of the
+-- command line's own goes on up.
 function M.run(plugin, caps, options)
   local why = plugin.kind ~= "commands" and wrong_count(plugin, #caps)
-    or missing_column(plugin, caps)
+    or missing_column(plugin, caps) or wrong_choice(caps, options.chosen)
   if why then return nil, why end
   local ctx = context(caps, options)
   for name, value in pairs(options.extra or {}) do ctx[name] = value end

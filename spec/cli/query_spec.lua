@@ -36,6 +36,9 @@ describe("microscope query", function()
   it("says what is wrong in one line, with status 1 or 2", function()
     for arguments, want in pairs {
       [""] = { 2, "which query%? Give its name, a script's path or %-e EXPRESSION" },
+      ["modules --where 'thread ~'"] = { 1, "microscope%.usprof: %-%-where: .*column 9" },
+      ["modules --source wall"] = { 1, "there is no source wall" },
+      ["-e 1 --where 'time > 1s'"] = { 2, "do not go with %-e" },
       ["-e"] = { 2, "option '%-e' requires an argument" },
       ["-e 'x.y'"] = { 1, "expression:1: attempt to index global 'x'" },
       ["-e '1 +'"] = { 1, "expression:1: " },
@@ -54,6 +57,20 @@ describe("microscope query", function()
       assert.same({ "", want[1] }, { out, status }, arguments)
       assert.matches("^microscope query: [^\n]*" .. want[2] .. "[^\n]*\n$", err)
     end
+  end)
+
+  it("asks only the samples that --where chooses", function()
+    made.capture(folder .. "/two.usprof", { threads = { { tid = 1, name = "a" },
+      { tid = 2, name = "b" } },
+      samples = { { "main", n = 4 }, { "main > x", n = 6, thread = 1 } } })
+    local function samples(arguments)
+      return cjson.decode((query("modules --format json two.usprof " .. arguments))).rows[1].samples
+    end
+    assert.same({ 10, 4, 6 }, { samples(""), samples("--where 'thread = a'"),
+      samples("--where 'thread = b' --source cpu-clock") })
+    local rows = cjson.decode((query(
+      "--where 'thread = b' top-by-thread --format json two.usprof"))).rows
+    assert.same({ 1, "b", 1 }, { #rows, rows[1].thread, rows[1].share })
   end)
 
   it("writes a file whole or not at all", function()

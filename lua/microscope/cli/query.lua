@@ -20,6 +20,7 @@ local M = {
     { "microscope query hot-lines --help", "what it takes" },
     { "microscope query hot-lines server.usprof -- --limit 5", "with an argument of its own" },
     { "microscope query flame -o flame.html", "a flame graph for the browser" },
+    { "microscope query modules --where 'thread ~ worker'", "of some of the samples" },
     { "microscope query ./mine.lua server.usprof --format csv", "a script of yours" },
     { "microscope query -e 'cap:rows(\"samples\")'", "an expression" },
   },
@@ -27,10 +28,17 @@ local M = {
 
 local DEFAULT_FILE = "microscope.usprof"
 
+local TAKES_WORD = { ["--format"] = true, ["-o"] = true, ["--output"] = true, ["--where"] = true,
+  ["--source"] = true }
+
 -- Options that stand before a query's name or after it.
 local function common(parser)
   parser:option("--format"):argname("FORMAT"):choices { "text", "json", "csv" }
     :description("How a result is written: text (the default), json or csv.")
+  parser:option("--where"):argname("EXPR")
+    :description("Only samples for which it holds, as 'thread ~ worker and time > 2s'.")
+  parser:option("--source"):argname("NAME")
+    :description("What was measured, where it was more than one thing.")
   parser:option("-o --output"):argname("FILE"):description("Write there instead of to stdout.")
 end
 
@@ -50,7 +58,7 @@ local function split(words)
     local word = words[i]
     if word:sub(1, 1) ~= "-" or word == "-" then break end
     before[#before + 1] = word
-    if word == "--format" or word == "-o" or word == "--output" then
+    if TAKES_WORD[word] then
       i = i + 1
       before[#before + 1] = words[i]
     elseif word == "-e" or word == "--expression" or word == "--list" then
@@ -151,6 +159,7 @@ local function run_query(name, words, rest, args)
   with_captures(parsed.file, function(caps)
     with_output(path, function(out)
       local done, err = runner.run(plugin, caps, { args = own, out = out,
+        chosen = { where = parsed.where or args.where, source = parsed.source or args.source },
         format = parsed.format or args.format, width = not path and text.columns() or nil })
       if not done then cli.fail("%s", err) end
     end)
@@ -161,6 +170,9 @@ function M.run(args)
   if args.list then
     with_output(args.output, function(out) list(args.format or "text", out) end)
   elseif args.expression then
+    if args.where or args.source then
+      cli.misuse("--where and --source do not go with -e: selection(cap, { where = ... }) chooses")
+    end
     local paths = args.file
     if args.name then table.insert(paths, 1, args.name) end
     with_output(args.output, function(out)

@@ -139,6 +139,7 @@ end
 local function plain(value)
   local kind = type(value)
   if value == nil then return json.null end
+  if value ~= value or value == math.huge or value == -math.huge then return json.null end
   if kind == "number" or kind == "boolean" or kind == "string" then return value end
   if kind == "cdata" then return tonumber(value) or tostring(value) end
   return tostring(value)
