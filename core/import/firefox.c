@@ -271,6 +271,7 @@ static uint32_t text_of(struct reading *r, const struct mic_json_token *token) {
 }
 
 static void take_lib(struct reading *r, const struct mic_json_token *token) {
+  if (!token->key) return; /* in an array where a library should be */
   struct lib *lib = &r->libs.at[r->libs.count - 1];
   if (mic_json_key(token, "path")) lib->path = text_of(r, token);
   if (mic_json_key(token, "name")) lib->name = text_of(r, token);

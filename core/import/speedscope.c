@@ -93,8 +93,9 @@ static int take_frame_field(struct reading *r, const struct mic_json_token *toke
 }
 
 static int take_profile_field(struct reading *r, const struct mic_json_token *token) {
+  /* What has no key stands in an array where a profile should be. */
+  if (token->kind != MIC_JSON_STRING || !token->key) return 0;
   struct profile *profile = &r->profiles.at[r->profiles.count - 1];
-  if (token->kind != MIC_JSON_STRING) return 0;
   if (mic_json_key(token, "name"))
     profile->name = mic_writer_string(r->w, token->bytes, token->size);
   if (!mic_json_key(token, "unit")) return 0;
@@ -138,7 +139,7 @@ static void put_sample(struct reading *r, uint32_t node, int64_t weight, int64_t
 }
 
 static void begin_profile(struct reading *r) {
-  r->profile = &r->profiles.at[r->path.index[r->path.depth - 1]];
+  r->profile = &r->profiles.at[r->result->profiles]; /* the first reading counted them */
   const struct unit *unit = r->profile->unit;
   uint32_t process = mic_build_process(r->build, 0, 0);
   struct mic_threads_row row = {.process = process, .name = r->profile->name, .end_ns = UINT64_MAX};

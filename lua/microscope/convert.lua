@@ -29,6 +29,7 @@ local SHIPPED = {
   "perf-script",
   "firefox",
   "speedscope",
+  "otlp",
   "chrome",
   "folded",
 }
