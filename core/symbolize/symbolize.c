@@ -1,6 +1,7 @@
 /* symbolize.c - the job: a thread that names module by module, then writes. */
 #include "symbolize/symbolize.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,6 +27,7 @@ enum { GRACE_MS = 1500 };
 struct place { /* a location to be named */
   uint32_t location, module;
   uint64_t offset;
+  bool in_file; /* the offset is one of the file, not an ELF address */
 };
 
 typedef MIC_VEC(struct mic_naming_row) naming_rows;
@@ -74,15 +76,20 @@ static int by_module(const void *a, const void *b) {
   return x->location < y->location ? -1 : x->location > y->location;
 }
 
+/* Whether a location's offset is one in its module. */
+static bool is_placed(uint8_t kind) {
+  return kind == MIC_LOCATION_NATIVE || kind == MIC_LOCATION_SIGNAL || kind == MIC_LOCATION_FILE;
+}
+
 static void list_places(struct mic_symbolize *s) {
   uint64_t rows;
   const uint32_t *module = mic_capture_array(s->capture, "locations", "module", &rows);
   const uint64_t *offset = mic_capture_array(s->capture, "locations", "offset", NULL);
   const uint8_t *kind = mic_capture_array(s->capture, "locations", "kind", NULL);
   for (uint32_t i = 0; i < rows; i++) {
-    bool in_module = kind[i] == MIC_LOCATION_NATIVE || kind[i] == MIC_LOCATION_SIGNAL;
-    if (in_module && module[i] != MIC_NONE)
-      *mic_vec_push(&s->places) = (struct place){i, module[i], offset[i]};
+    if (is_placed(kind[i]) && module[i] != MIC_NONE)
+      *mic_vec_push(&s->places) =
+        (struct place){i, module[i], offset[i], kind[i] == MIC_LOCATION_FILE};
   }
   if (s->places.count) qsort(s->places.at, s->places.count, sizeof *s->places.at, by_module);
   uint32_t count = 0;
@@ -131,12 +138,31 @@ static struct mic_symbols *open_symbols(struct mic_symbolize *s, const struct mi
   return symbols;
 }
 
-static void name_places(struct mic_symbolize *s, struct mic_symbols *symbols, size_t from,
-                        size_t past, struct mic_naming_row *row) {
+/* The image that tells which address a file offset has; NULL where it is a debug file, which has
+ * not the image's layout, or memory. */
+static struct mic_elf *open_layout(const struct mic_found *found) {
+  struct mic_elf *elf = NULL;
+  struct mic_error err = {0};
+  if (found->fd >= 0) mic_elf_open(found->fd, "image", &elf, &err);
+  return elf;
+}
+
+static size_t look_up(struct mic_symbols *symbols, const struct mic_elf *layout,
+                      const struct place *place, const struct mic_symbol **frames) {
+  uint64_t vaddr = place->offset;
+  if (!symbols) return 0;
+  if (place->in_file && (!layout || !mic_elf_vaddr_of_offset(layout, vaddr, PF_X, &vaddr)))
+    return 0;
+  return mic_symbols_lookup(symbols, vaddr, frames);
+}
+
+static void name_places(struct mic_symbolize *s, struct mic_symbols *symbols,
+                        const struct mic_elf *layout, size_t from, size_t past,
+                        struct mic_naming_row *row) {
   for (size_t i = from; i < past && !atomic_load(&s->cancel); i++) {
     const struct place *place = &s->places.at[i];
     const struct mic_symbol *frames = NULL;
-    size_t count = symbols ? mic_symbols_lookup(symbols, place->offset, &frames) : 0;
+    size_t count = look_up(symbols, layout, place, &frames);
     bool named = mic_renaming_add(&s->renaming, place->location, place->module, frames, count);
     row->named += named;
     row->unnamed += !named;
@@ -166,11 +192,14 @@ static void name_module(struct mic_symbolize *s, size_t from, size_t past) {
   parse_build_id(build_id, &wanted);
   atomic_store(&s->current, module + 1);
   s->finder.problem = &problem;
-  if (wanted.kind != MIC_MODULE_ELF && wanted.kind != MIC_MODULE_VDSO)
+  bool is_image = wanted.kind == MIC_MODULE_ELF || wanted.kind == MIC_MODULE_VDSO;
+  if (!is_image && wanted.build_id_size == 0)
     mic_problem_add(&problem, "it is no ELF image, or was not proven to be one");
   else if (mic_finder_image(&s->finder, &wanted, &found))
     symbols = open_symbols(s, &wanted, &found, &problem);
-  name_places(s, symbols, from, past, &row);
+  struct mic_elf *layout = symbols ? open_layout(&found) : NULL;
+  name_places(s, symbols, layout, from, past, &row);
+  mic_elf_close(layout);
   const char *missing = symbols ? mic_symbols_problem(symbols) : NULL;
   if (missing) mic_problem_add(&problem, "%s", missing);
   note(s, &row, found.label, symbols ? mic_symbols_debug_file(symbols) : NULL, problem.text);
@@ -220,8 +249,8 @@ static void keep_other_lines(struct mic_symbolize *s) {
   const uint32_t *module = mic_capture_array(s->capture, "locations", "module", &rows);
   const uint8_t *kind = mic_capture_array(s->capture, "locations", "kind", NULL);
   for (uint32_t i = 0; i < rows; i++) {
-    bool in_module = kind[i] == MIC_LOCATION_NATIVE || kind[i] == MIC_LOCATION_SIGNAL;
-    if (!in_module || module[i] == MIC_NONE) mic_renaming_add(&s->renaming, i, MIC_NONE, NULL, 0);
+    if (!is_placed(kind[i]) || module[i] == MIC_NONE)
+      mic_renaming_add(&s->renaming, i, MIC_NONE, NULL, 0);
   }
 }
 

@@ -235,6 +235,31 @@ static void never_loses_a_line(void **state) {
   mic_capture_close(cap);
 }
 
+/* Offsets in a file, as imported profiles have them, are addresses through the image's segments. */
+static void names_file_offsets(void **state) {
+  (void)state;
+  NEED("gcc");
+  sh("printf 'int one(void) { return 1; }\nint main(void) { return one(); }\n' > a.c");
+  sh("gcc -g -O0 -no-pie -Wl,--build-id a.c -o program");
+  uint64_t one = address_of("program", "one");
+  struct mic_writer *w = begin();
+  struct mic_modules_row module = {.kind = MIC_MODULE_OTHER,
+                                   .path = mic_writer_text(w, in_dir("program")),
+                                   .build_id = mic_writer_text(w, build_id_of("program"))};
+  mic_writer_modules(w, &module);
+  /* A program at a fixed address is linked 4 MiB up; its file begins there. */
+  uint64_t offsets[] = {one - 0x400000, one, 1ULL << 40};
+  for (size_t i = 0; i < 3; i++) {
+    struct mic_locations_row row = {.kind = MIC_LOCATION_FILE, .module = 0, .offset = offsets[i]};
+    mic_writer_locations(w, &row);
+  }
+  end(w);
+  struct mic_capture *cap = symbolized(NULL);
+  assert_string_equal(linkage_at(cap, 0), "one");
+  assert_int_equal(mic_capture_rows(cap, "lines"), 1);
+  mic_capture_close(cap);
+}
+
 static void needs_a_build_id(void **state) {
   (void)state;
   NEED("gcc");
@@ -403,6 +428,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(names_every_place, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(never_loses_a_name, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(never_loses_a_line, fixture_begin, fixture_end),
+    cmocka_unit_test_setup_teardown(names_file_offsets, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(needs_a_build_id, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(takes_no_wrong_parts, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(reads_odd_folders, fixture_begin, fixture_end),

@@ -6,7 +6,8 @@ local ffi = require("ffi")
 local M = {}
 
 local NONE = 0xffffffff
-local NATIVE, SIGNAL = 0, 1 -- MIC_LOCATION_NATIVE, MIC_LOCATION_SIGNAL
+-- Whether a location's offset is one in its module, by its kind: MIC_LOCATION_NATIVE, _SIGNAL, _FILE.
+local PLACED = { [0] = true, [1] = true, [5] = true }
 
 local u8 = ffi.typeof("uint8_t[?]")
 
@@ -55,7 +56,7 @@ function M.of(cap)
   local out, by_module, why = { places = 0, named = 0, with_lines = 0, unnamed = {} }, {},
     reasons(cap)
   for l = 0, locations - 1 do
-    if (kind[l] == NATIVE or kind[l] == SIGNAL) and module[l] ~= NONE then
+    if PLACED[kind[l]] and module[l] ~= NONE then
       out.places = out.places + 1
       if marks[l] > 0 then
         out.named = out.named + 1
