@@ -121,6 +121,15 @@ function M.show(value, options)
   return true
 end
 
+-- What a plugin prints goes where its output goes.
+local function print_to(out)
+  return function(...)
+    local parts = {}
+    for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
+    out(table.concat(parts, "\t"), "\n")
+  end
+end
+
 --- Run a plugin over open captures.  options: args (its own), format, width, out, chosen ({where=,
 -- source=}: which samples), extra (fields for ctx).  True, or nil and one line.  An error of the
 -- command line's own goes on up.
@@ -130,6 +139,8 @@ function M.run(plugin, caps, options)
   if why then return nil, why end
   local ctx = context(caps, options)
   for name, value in pairs(options.extra or {}) do ctx[name] = value end
+  local globals = getfenv(plugin.run)
+  if globals ~= _G then rawset(globals, "print", print_to(options.out)) end
   local ok, value = plugins.call(plugin.path, plugin.run, ctx, options.args or {})
   if not ok then
     if getmetatable(value) == Failure then return nil, plugin.name .. ": " .. value.message end

@@ -86,6 +86,16 @@ describe("microscope query", function()
     assert.equal("", (helper.run("ls | grep half.txt; true", folder)))
   end)
 
+  it("puts what a script prints where its answer goes", function()
+    helper.write(folder .. "/prints.lua", [[return { summary = "x", run = function(ctx)
+      print("seen", ctx.cap:rows("samples"))
+      return ctx.microscope.result({ "a" }, { { 1 } })
+    end }]])
+    assert.equal("seen\t3\nA\n1\n", (query("prints.lua")))
+    assert.equal("", (query("prints.lua -o printed.txt")))
+    assert.equal("seen\t3\nA\n1\n", helper.read(folder .. "/printed.txt"))
+  end)
+
   it("writes values that have no form as nothing", function()
     helper.write(folder .. "/odd.lua", [[return { summary = "x", run = function(ctx)
       return ctx.microscope.result({ { name = "a", unit = "ns" }, "b" },

@@ -120,6 +120,8 @@ end
 local REFUSED = {
   { "invert", "base", "differences are of calls, not of callers" },
   { "fold_inlines", "lines", "an inlined function's lines are its own" },
+  { "flame", "limit", "--min-percent leaves out small nodes" },
+  { "flame", "sort", "a flame graph has the heaviest first" },
   { "flame", "by", "a flame graph is of a call tree" },
   { "flame", "base", "a flame graph is of one capture" },
   { "flame", "samples", "a flame graph is of a call tree" },

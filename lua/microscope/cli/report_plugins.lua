@@ -60,7 +60,8 @@ local function run_one(name, cap, profile, args, write)
   local own, why = manifest.collect(plugin, { parser_of(plugin):parse(args.rest or {}) })
   if not own then cli.misuse("%s", why) end
   local ok, err = runner.run(plugin, { cap }, { args = own, out = write, format = args.format,
-    width = text.columns(), extra = { profile = profile } })
+    width = text.columns(), extra = { profile = profile, limit = args.limit,
+      min_percent = args.min_percent } })
   if not ok then cli.fail("%s", err) end
 end
 
