@@ -6,7 +6,7 @@ local ffi = require("ffi")
 local M = {}
 
 local NONE = 0xffffffff
--- Whether a location's offset is one in its module, by its kind: MIC_LOCATION_NATIVE, _SIGNAL, _FILE.
+-- Whether a location's offset is one in its module, by kind: MIC_LOCATION_NATIVE, _SIGNAL, _FILE.
 local PLACED = { [0] = true, [1] = true, [5] = true }
 
 local u8 = ffi.typeof("uint8_t[?]")

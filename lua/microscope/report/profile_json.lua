@@ -105,6 +105,7 @@ local function summary(profile)
       profile.frame_pointer_weight)),
     "program_user_ns", s.program_user_ns or json.null,
     "too_short", profile.source == nil or profile_query.too_short(profile) ~= nil,
+    "names_later", s.names_later,
     "settings", texts(s.settings),
     "meta", texts(s.meta),
     "problems", json.array(problems),
