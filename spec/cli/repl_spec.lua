@@ -59,7 +59,8 @@ describe("the prompt", function()
 
   it("has help for the API, tables, columns and queries", function()
     local out, err = lines('help()\nhelp "samples"\nhelp "samples.stack"\nhelp "tree"\n'
-      .. 'help "api"\nhelp "tables"\nhelp "queries"\nhelp "blocks"\nhelp "no such thing"\nhelp\n')
+      .. 'help "api"\nhelp "tables"\nhelp "queries"\nhelp "blocks"\nhelp "no such thing"\nhelp\n'
+      .. 'help "hot-lines"\n')
     assert.equal("", err)
     assert.matches("Tab completes names", out)
     assert.matches("A row of samples: ", out)
@@ -67,6 +68,7 @@ describe("the prompt", function()
     assert.matches("microscope%.tree%(cap, keys, selection%)\n  The call tree", out)
     assert.matches("cap:blocks%(tab, %.%.%.%)\n  Iterate", out)
     assert.matches("sandwich +Who calls", out)
+    assert.matches('run%("hot%-lines"%): The source lines.*\n  source_dir +text +Look', out)
     assert.matches("samples +4  a sample", out)
     assert.matches("nothing is called 'no such thing'", out)
   end)

@@ -96,6 +96,22 @@ local function show_functions(word, out)
   return #exact + #near > 0
 end
 
+-- A query: what it answers, and what run takes for it.
+local function show_query(name, out)
+  if not name:match("^[%w][%w_%-]*$") then return false end
+  local plugin = require("microscope.plugins").code("queries", name)
+  if not plugin then return false end
+  out(('run("%s"): %s\n'):format(name, plugin.description or plugin.summary))
+  for _, list in ipairs { plugin.options or {}, plugin.arguments or {} } do
+    for _, option in ipairs(list) do
+      local default = option.default ~= nil and (" (%s)"):format(tostring(option.default)) or ""
+      out(("  %-16s %-7s %s%s\n"):format((option.name:gsub("%-", "_")), option.type or "text",
+        option.description or "", default))
+    end
+  end
+  return true
+end
+
 --- Write the help of a topic; nil: what there is.
 function M.show(env, topic, out)
   if topic == nil then
@@ -113,6 +129,7 @@ function M.show(env, topic, out)
     if found then show_table(env, topic, out) end
     local tab, column = topic:match("^([%w_]+)%.([%w_]+)$")
     found = tab and env.microscope.table_doc(tab) and show_column(env, tab, column, out) or found
+    found = show_query(topic, out) or found
     found = show_functions(topic, out) or found
     if not found then
       out("nothing is called '", topic, '\'; help "api" and help "tables" list what is\n')
