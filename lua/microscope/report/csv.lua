@@ -22,11 +22,16 @@ function M.cell(value)
   if value == nil or value == json.null then return "" end
   if type(value) == "number" then return json.encode(value) end
   if type(value) ~= "string" then return tostring(value) end
-  local cell = plain(value)
-  if value:find("^[=+%-@\t\r]") then cell = "'" .. cell end
+  local cell = M.mark(value) .. plain(value)
   if cell:find('[,"\r\n]') then cell = '"' .. cell:gsub('"', '""') .. '"' end
   return cell
 end
+
+--- A text as part of a cell that stands in quotes.
+function M.inner(value) return (plain(value):gsub('"', '""')) end
+
+--- What stands before a text in its cell: a ' where a spreadsheet would take it for a formula.
+function M.mark(value) return value:find("^[=+%-@\t\r]") and "'" or "" end
 
 --- Write a row of values; cells may be nil, row.n (or #row) says how many there are.
 function M.row(row, out)

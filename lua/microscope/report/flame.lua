@@ -68,11 +68,12 @@ local function children_of(tree, first, next_one, node, least)
   return out, hidden
 end
 
--- What stands at the top: what whole stacks begin with, and the roots of those that end short.
+-- What stands at the top: what whole stacks, and those whose end is not stated, begin with, and the
+-- roots of those that end short.
 local function tops(tree, first, next_one, least)
   local out, hidden = {}, 0
   for code = 0, ROOTS - 1 do
-    if tree.total[code] > 0 and ends_query.is_whole(code) then
+    if tree.total[code] > 0 and ends_query.is_silent(code) then
       local children, more = children_of(tree, first, next_one, code, least)
       for _, child in ipairs(children) do out[#out + 1] = child end
       hidden = hidden + more

@@ -3,6 +3,7 @@
 -- Samples are in order of time; those of one time in the order of threads, CPUs, stacks and
 -- weights.  Nothing is kept of a sample that was written.
 
+local csv = require("microscope.report.csv")
 local json = require("microscope.report.json")
 local keys_query = require("microscope.query.keys")
 local list_query = require("microscope.query.sample_list")
@@ -111,29 +112,34 @@ local function write_json(cap, keys, list, options, out)
   out("]}\n")
 end
 
--- Frames of a stack in one cell, innermost first, one a line.
+-- Frames of a stack in one cell, innermost first, one a line, as the inside of a quoted cell.
 local function frame_csv(cap, keys, l)
   local parts = {}
   for i, what in ipairs(frames_of(cap, keys, l)) do
-    parts[i] = text.escape(what.name) .. (what.place ~= "" and what.place ~= what.name
-      and " (" .. text.escape(what.place) .. ")" or "")
+    parts[i] = csv.inner(what.name .. (what.place ~= "" and what.place ~= what.name
+      and " (" .. what.place .. ")" or ""))
   end
   return table.concat(parts, "\n")
 end
 
 local function write_csv(cap, keys, list, options, out)
-  local csv = require("microscope.report.csv")
   local frames = cached(function(l) return frame_csv(cap, keys, l) end)
+  local ends = cached(function(code)
+    return csv.cell((keys_query.ending(code).name:sub(2, -2)))
+  end)
   csv.row({ "time_ns", "thread", "pid", "tid", "cpu", "weight", "unit", "source", "end", "frames" },
     out)
-  local count, unit = 0, list.source.unit_name or list.source.unit
+  local count, unit = 0, csv.cell(list.source.unit_name or list.source.unit)
+  local source, threads = csv.cell(list.source.name), cached(csv.cell)
   for s in list_query.each(list) do
     if count == options.limit then break end
     count = count + 1
     local parts = {}
     local root = list_query.walk(list, s.stack, function(l) parts[#parts + 1] = frames(l) end)
-    csv.row({ s.time_ns, s.thread_name, s.pid, s.tid, s.cpu, s.weight, unit, list.source.name,
-      keys_query.ending(root).name:sub(2, -2), table.concat(parts, "\n") }, out)
+    -- Stacks are put together of pieces that are quoted already: most of the time goes here.
+    out(("%.0f,%s,%d,%d,%d,%.0f,%s,%s,%s,\""):format(s.time_ns, threads(s.thread_name), s.pid,
+      s.tid, s.cpu, s.weight, unit, source, ends(root)), csv.mark(parts[1] or ""),
+      table.concat(parts, "\n"), "\"\r\n")
   end
 end
 

@@ -1,1 +1,1 @@
-microscope report --source cycles small.usprof; microscope report --source cpu-clock --native --limit 1 small.usprof | tail -n 3
+microscope report --source cycles small.usprof; microscope report --source cpu-clock --native --limit 1 small.usprof | sed -n '/SELF/,/(--/p'

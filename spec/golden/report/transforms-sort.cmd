@@ -1,1 +1,1 @@
-microscope report --collapse-recursion --sort total --min-percent 30 small.usprof; microscope report --sort name --limit 3 small.usprof | tail -n 4
+microscope report --collapse-recursion --sort total --min-percent 30 small.usprof; microscope report --sort name --limit 3 small.usprof | sed -n '/SELF/,/(--/p'
