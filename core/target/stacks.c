@@ -45,10 +45,15 @@ static __attribute__((noinline)) uint32_t find_child(struct mic_stacks *stacks, 
   return id;
 }
 
-static inline uint32_t child_node(struct mic_stacks *stacks, uint32_t parent,
+/* The place of a link is known before the parent's is read: the processor can look them up at once,
+ * not one after the other.  Odd constants; the product's top bits depend on all of both. */
+static inline uint64_t next_hash(uint64_t hash, const struct mic_frame *frame) {
+  hash = (hash ^ frame->offset ^ frame->module * 0x9e3779b97f4a7c15ULL) * 0xd6e8feb86659fd93ULL;
+  return hash ^ hash >> 29;
+}
+
+static inline uint32_t child_node(struct mic_stacks *stacks, uint32_t parent, uint64_t hash,
                                   const struct mic_frame *frame) {
-  /* Odd constants; the product's top bits depend on all of both. */
-  uint64_t hash = (frame->offset ^ parent * 0x9e3779b97f4a7c15ULL) * 0xd6e8feb86659fd93ULL;
   struct mic_stack_link *link = &stacks->links[hash >> (64 - LINK_BITS)];
   if (link->child && link->parent == parent && link->offset == frame->offset &&
       link->module == frame->module && link->kind == frame->kind &&
@@ -60,9 +65,13 @@ static inline uint32_t child_node(struct mic_stacks *stacks, uint32_t parent,
   return child;
 }
 
-static bool same_frame(const struct mic_stack_step *step, const struct mic_frame *frame) {
-  return step->offset == frame->offset && step->module == frame->module &&
-         step->kind == frame->kind && step->evidence == frame->evidence;
+enum { FRAME_BYTES = 16 }; /* offset, module, kind, evidence, zero */
+_Static_assert(sizeof(struct mic_frame) == offsetof(struct mic_frame, offset) + FRAME_BYTES &&
+                 offsetof(struct mic_stack_step, node) == FRAME_BYTES,
+               "one layout of what is compared");
+
+static inline bool same_frame(const struct mic_stack_step *step, const struct mic_frame *frame) {
+  return memcmp(&step->offset, &frame->offset, FRAME_BYTES) == 0;
 }
 
 uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *memory,
@@ -78,11 +87,13 @@ uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *m
            same_frame(&memory->steps[shared], &frames[count - 1 - shared]))
       shared++;
   uint32_t node = shared ? memory->steps[shared - 1].node : root;
+  uint64_t hash = shared ? memory->steps[shared - 1].hash : root;
   for (size_t i = shared; i < count; i++) {
     const struct mic_frame *frame = &frames[count - 1 - i];
-    node = child_node(stacks, node, frame);
-    memory->steps[i] =
-      (struct mic_stack_step){frame->offset, frame->module, frame->kind, frame->evidence, node};
+    hash = next_hash(hash, frame);
+    node = child_node(stacks, node, hash, frame);
+    memory->steps[i] = (struct mic_stack_step){
+      frame->offset, frame->module, frame->kind, frame->evidence, 0, node, hash};
   }
   memory->count = (uint32_t)count;
   memory->root = root + 1;

@@ -20,7 +20,9 @@ struct mic_stack_memory {
     uint64_t offset;
     uint32_t module;
     uint8_t kind, evidence;
+    uint16_t zero; /* as in a mic_frame: compared as bytes up to here */
     uint32_t node;
+    uint64_t hash; /* of the frames up to it */
   } * steps;
   uint32_t count, room;
   uint32_t root; /* the node of the root they hang from, +1; 0 with none */
@@ -36,7 +38,7 @@ struct mic_stack_link {
 
 struct mic_stacks {
   struct mic_writer *writer;     /* borrowed */
-  struct mic_stack_link *links;  /* by hash of (parent, offset); made at the first stack */
+  struct mic_stack_link *links;  /* by hash of the frames up to it; made at the first stack */
   struct mic_map locations;      /* (module, kind, evidence; offset) -> location */
   struct mic_map nodes;          /* (parent, location) -> node */
   uint32_t roots[MIC_END_COUNT]; /* node + 1 */

@@ -31,7 +31,7 @@ struct mic_step {
   struct mic_table *table; /* NULL: no image */
   uint32_t space;          /* whose address it is; 0: an empty entry */
   uint32_t module;
-  struct mic_rule rule; /* rule.zero is what exact was asked for */
+  struct mic_rule rule; /* rule.zero is the cache's (unwind.c) */
 };
 _Static_assert(sizeof(struct mic_step) == 64, "one cache line an entry");
 

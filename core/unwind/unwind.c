@@ -16,6 +16,9 @@ enum { CACHE_BITS = 14, SPACE_BITS = 10 };
 /* The red zone (System V ABI, 3.2.2): memory further below the stack pointer is no part of it. */
 enum { RED_ZONE_BYTES = 128 };
 
+/* In rule.zero of a cached step: what it was asked for, and what its frame is. */
+enum { STEP_EXACT = 1, STEP_NEXT = 2, STEP_KIND = 2 /* bits below the kind */ };
+
 struct space_id {
   const void *data;
   uint64_t generation;
@@ -108,30 +111,35 @@ static __attribute__((noinline)) void resolve(struct mic_step *s, const struct m
     s->rule = *mic_table_rule(s->table, address - s->bias);
     resolve_by_code(s, address - s->bias, exact);
   }
-  s->rule.zero = exact;
+  bool signal = s->rule.flags & MIC_RULE_SIGNAL;
+  uint16_t kind = signal                            ? MIC_LOCATION_SIGNAL
+                  : s->rule.cfa == MIC_CFA_ANON     ? MIC_LOCATION_ANON
+                  : s->rule.cfa == MIC_CFA_UNMAPPED ? MIC_LOCATION_UNMAPPED
+                                                    : MIC_LOCATION_NATIVE;
+  /* A signal frame stands for its pc itself, also where it was looked up by pc - 1. */
+  uint16_t next = signal && !exact ? STEP_NEXT : 0;
+  s->rule.zero = (uint16_t)((exact ? STEP_EXACT : 0) | next | kind << STEP_KIND);
 }
 
 static inline const struct mic_step *find_step(struct mic_unwinder *u,
                                                const struct mic_space *space, uint32_t id,
                                                uint64_t address, bool exact) {
   struct mic_step *s = &u->cache[mix(address, id * 2 + exact) >> (64 - CACHE_BITS)];
-  if (s->address != address || s->space != id || s->rule.zero != exact)
+  if (s->address != address || s->space != id || (s->rule.zero & STEP_EXACT) != exact)
     resolve(s, space, id, address, exact);
   return s;
 }
 
 static inline void push_frame(struct mic_unwinder *u, const struct mic_walk *w,
                               const struct mic_step *s) {
-  struct mic_frame *f = &u->frames[u->count++];
-  bool signal = s->rule.flags & MIC_RULE_SIGNAL;
-  f->address = signal ? w->regs.r[MIC_REG_RIP] : s->address;
-  f->offset = f->address - s->bias;
-  f->module = s->module;
-  f->kind = signal                            ? MIC_LOCATION_SIGNAL
-            : s->rule.cfa == MIC_CFA_ANON     ? MIC_LOCATION_ANON
-            : s->rule.cfa == MIC_CFA_UNMAPPED ? MIC_LOCATION_UNMAPPED
-                                              : MIC_LOCATION_NATIVE;
-  f->evidence = w->evidence;
+  uint64_t address = s->address + (s->rule.zero >> 1 & 1);
+  u->frames[u->count++] = (struct mic_frame){
+    .address = address,
+    .offset = address - s->bias,
+    .module = s->module,
+    .kind = (uint8_t)(s->rule.zero >> STEP_KIND),
+    .evidence = w->evidence,
+  };
 }
 
 static inline __attribute__((always_inline)) enum mic_end

@@ -80,6 +80,7 @@ struct mic_frame {
   uint32_t module;  /* mic_code.module; UINT32_MAX without a mapping */
   uint8_t kind;     /* enum mic_location */
   uint8_t evidence; /* enum mic_evidence: how the step to this frame was proven */
+  uint16_t zero;    /* so that from offset on frames compare as bytes */
 };
 
 struct mic_unwinder;
