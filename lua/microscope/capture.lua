@@ -68,7 +68,8 @@ local function handle_of(cap, what)
   return cap._handle[0]
 end
 
-local function is_folder(path)
+--- Whether a path is a folder, whose captures are read as one.
+function M.is_folder(path)
   local facts = file_type()
   return C.mic_host_stat(path, facts) == 0 and facts.kind == C.MIC_HOST_FOLDER
 end
@@ -79,7 +80,7 @@ end
 function M.open(path)
   text_argument(path, "open")
   local handle, err = handle_type(), core.new_error()
-  local open = is_folder(path) and C.mic_capture_open_folder or C.mic_capture_open
+  local open = M.is_folder(path) and C.mic_capture_open_folder or C.mic_capture_open
   if open(path, handle, err) ~= 0 then return nil, core.error(err) end
   local cap = setmetatable({ path = path, _handle = handle, _columns = {} }, Capture)
   live[cap] = true

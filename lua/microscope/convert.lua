@@ -86,6 +86,7 @@ end
 
 --- The format that a file's first bytes are in, or nil and one line.
 function M.for_reading(path)
+  if capture.is_folder(path) then return M.by_name("usprof", "read") end
   local head, err = input.head(path)
   if not head then return nil, tostring(err) end
   local formats = M.formats()
