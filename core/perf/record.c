@@ -275,7 +275,8 @@ static void read_body(struct mic_cursor *c, struct mic_record *record, bool *tid
   case PERF_RECORD_UNTHROTTLE:
     record->kind =
       record->type == PERF_RECORD_THROTTLE ? MIC_RECORD_THROTTLE : MIC_RECORD_UNTHROTTLE;
-    mic_cursor_take(c, 24); /* time, id, stream id: the trailer has them */
+    mic_cursor_take(c, 16); /* time, id: the trailer has them */
+    record->stream = mic_cursor_u64(c);
     break;
   case PERF_RECORD_SWITCH_CPU_WIDE: mic_cursor_take(c, 8); /* fall through */
   case PERF_RECORD_SWITCH:

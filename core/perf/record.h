@@ -86,7 +86,8 @@ struct mic_record {
   const char *name;      /* MMAP: file name; COMM: thread name.  NUL-terminated.  Else NULL */
   uint32_t name_size;    /* without the NUL */
 
-  uint64_t lost; /* LOST, LOST_SAMPLES */
+  uint64_t lost;   /* LOST, LOST_SAMPLES */
+  uint64_t stream; /* THROTTLE, UNTHROTTLE: the one event, inherited ones apart */
 
   /* SAMPLE */
   uint64_t ip, data_addr, period;

@@ -23,7 +23,7 @@ struct mic_processor {
   waiting_vec ready;   /* scratch: being processed */
   waiting_vec merged;  /* scratch: of the sort */
   uint64_t watermark_ns, turns;
-  struct mic_map throttled;          /* cpu -> index of start */
+  struct mic_map throttled;          /* (cpu, one event) -> index of start */
   MIC_VEC(uint64_t) throttle_starts; /* by that index; 0: runs */
   struct mic_map strangers; /* pids of processes not asked for, that an old kernel follows too */
   bool read_maps;           /* side records were lost since the maps were read */
@@ -92,7 +92,7 @@ static void take_loss(struct mic_processor *processor, const struct mic_record *
 
 static void take_throttle(struct mic_processor *processor, const struct mic_record *record) {
   bool added;
-  uint32_t at = mic_map_intern(&processor->throttled, record->cpu, 0,
+  uint32_t at = mic_map_intern(&processor->throttled, record->cpu, record->stream,
                                (uint32_t)processor->throttle_starts.count, &added);
   if (added) *mic_vec_push(&processor->throttle_starts) = 0;
   uint64_t *start_ns = &processor->throttle_starts.at[at];
@@ -349,6 +349,7 @@ void mic_processor_finish(struct mic_processor *processor, uint64_t end_ns) {
       .kind = MIC_RECORD_UNTHROTTLE,
       .time_ns = end_ns,
       .cpu = (uint32_t)slot->a,
+      .stream = slot->b,
     };
     take_throttle(processor, &record);
   }

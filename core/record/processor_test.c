@@ -185,6 +185,26 @@ static void records_are_put_in_order_of_time(void **state) {
   mic_capture_close(cap);
 }
 
+/* Of two events on a CPU each has its own span. */
+static void events_are_throttled_apart(void **state) {
+  (void)state;
+  struct world w;
+  begin(&w);
+  put_words(&w, PERF_RECORD_THROTTLE, START + 10, (uint64_t[]){START + 10, 77, 1}, 3);
+  put_words(&w, PERF_RECORD_THROTTLE, START + 20, (uint64_t[]){START + 20, 77, 2}, 3);
+  put_words(&w, PERF_RECORD_UNTHROTTLE, START + 30, (uint64_t[]){START + 30, 77, 1}, 3);
+  put_words(&w, PERF_RECORD_UNTHROTTLE, START + 40, (uint64_t[]){START + 40, 77, 2}, 3);
+  feed(&w, START + 100);
+  struct mic_capture *cap = finish(&w, START + 100);
+  const uint64_t *from = column(cap, "off_spans", "start_ns", 2);
+  const uint64_t *to = column(cap, "off_spans", "end_ns", 2);
+  assert_int_equal(from[0], 10);
+  assert_int_equal(to[0], 30);
+  assert_int_equal(from[1], 20);
+  assert_int_equal(to[1], 40);
+  mic_capture_close(cap);
+}
+
 static void losses_and_throttling_are_rows(void **state) {
   (void)state;
   struct world w;
@@ -326,6 +346,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_are_put_in_order_of_time),
     cmocka_unit_test(losses_and_throttling_are_rows),
+    cmocka_unit_test(events_are_throttled_apart),
     cmocka_unit_test(malformed_records_are_counted),
     cmocka_unit_test(a_record_of_an_odd_size_ends_its_chunk),
     cmocka_unit_test(any_bytes_leave_a_valid_capture),
