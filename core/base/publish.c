@@ -16,6 +16,10 @@ static int resolve(struct mic_publish *p, const char *path, struct mic_error *er
   struct stat st;
   if (stat(path, &st) != 0) {
     if (errno != ENOENT) return mic_fail_sys(err, "looking at %.150s", path);
+    /* Neither replaced nor followed: in a folder of others' the link decides what is made. */
+    if (lstat(path, &st) == 0)
+      return mic_fail(err, MIC_EARG, "%.150s is a link to a file that is not there: name the file",
+                      path);
     p->path = mic_strndup(path, strlen(path));
   } else if (!S_ISREG(st.st_mode)) {
     return mic_fail(err, MIC_EARG, "%.150s is not a regular file: name a file to write", path);

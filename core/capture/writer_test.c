@@ -190,6 +190,12 @@ static void refuses_what_it_cannot_replace(void **state) {
   assert_int_equal(mic_writer_open("/dev/null", &w, &err), MIC_EARG);
   assert_non_null(strstr(err.msg, "not a regular file"));
   assert_int_equal(mic_writer_open(folder, &w, &err), MIC_EARG);
+  char link[300];
+  snprintf(link, sizeof link, "%s", in_folder("link"));
+  assert_int_equal(symlink("nowhere", link), 0);
+  assert_int_equal(mic_writer_open(link, &w, &err), MIC_EARG);
+  assert_non_null(strstr(err.msg, "link to a file that is not there"));
+  assert_int_equal(unlink(link), 0); /* it was left as it is */
   assert_int_equal(mic_writer_open(in_folder("none/a"), &w, &err), MIC_ESYS);
   assert_int_equal(err.sys, ENOENT);
   assert_null(w);

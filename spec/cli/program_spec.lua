@@ -52,6 +52,14 @@ describe("the program", function()
     end
   end)
 
+  it("says of a number below 0 that it is one", function()
+    for _, words in ipairs { "report --limit -1", "record --rate -5 true" } do
+      local out, err, status = helper.microscope(words)
+      assert.same({ "", 2 }, { out, status })
+      assert.matches("^microscope %l+: '%-%d' is below 0: no option takes that\n$", err)
+    end
+  end)
+
   it("hands on as many words as the kernel lets a program have", function()
     local out, err, status = helper.run(([[%s/bin/microscope record -q -o words.usprof -- \
       sh -c 'echo $#' sh $(seq 100000)]]):format(helper.quote(helper.stage)), folder)

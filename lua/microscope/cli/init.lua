@@ -96,7 +96,10 @@ end
 -- argparse's words, in one line, with what would have been valid.
 local function on_usage_error(parser, message)
   message = message:gsub("\nDid you mean .*$", "")
-  if message:match("^unknown option") then
+  local negative = message:match("^unknown option '(%-%.?%d.*)'$")
+  if negative then
+    message = ("'%s' is below 0: no option takes that"):format(negative)
+  elseif message:match("^unknown option") then
     message = ("%s; %s takes %s"):format(message, parser:_get_fullname(), names_of(parser._options))
   elseif message:match("^unknown command") or message:match("^a command is required") then
     local users = require("microscope.cli.user").names()
