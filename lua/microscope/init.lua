@@ -150,7 +150,7 @@ function M.sums(cap, by, selection) return group.sums(cap, by, selection or M.se
 -- "all"), buckets (100), from_ns (0), to_ns (the recording's end), select (a selection).
 -- Gives {by=, buckets=, from_ns=, to_ns=, bucket_ns=, unit=, lanes = a list of {id=, weight = FFI
 -- double[buckets], samples = FFI double[buckets], total_weight=, total_samples=}}, only of ids
--- that have samples.  The arrays live as long as what was returned.
+-- that have samples.
 function M.lanes(cap, options)
   options = options or {}
   return group.lanes(cap, options, options.select or M.selection(cap))
@@ -313,9 +313,8 @@ end
 function M.each_sample(cap, selection)
   selection = selection or M.selection(cap)
   local source = { id = selection.source or -1 }
-  return sample_list.each(sample_list.of(cap, source, function(first)
-    return selection.rows + first
-  end))
+  -- The array itself, not a pointer into it: the list keeps what it is given alive.
+  return sample_list.each(sample_list.of(cap, source, function() return selection.rows end))
 end
 
 --- Write a tree as a flame graph, a page of HTML that needs nothing else, through out(...).

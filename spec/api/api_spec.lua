@@ -77,6 +77,12 @@ describe("the API", function()
     assert.same({ 0, 1, 2 }, ids)
     assert.equal(65, sum)
     assert.equal(10, lanes.lanes[1].samples[0])
+    local alone = microscope.lanes(cap, { buckets = 10 }).lanes[1].samples
+    for _ = 1, 20 do
+      collectgarbage()
+      microscope.zeros("double", 1000)
+    end
+    assert.equal(10, alone[0])
     assert.equal(30e6, lanes.lanes[2].weight[2])
     assert.equal(20, lanes.lanes[3].samples[6])
     assert.equal(5, lanes.lanes[3].samples[9])
@@ -260,10 +266,13 @@ describe("trees of the API", function()
 
   it("list samples in order of time", function()
     local last, count, weight = 0, 0, 0
+    collectgarbage("setpause", 10) -- what is only pointed at would be gone soon
+    finally(function() collectgarbage("setpause", 200) end)
     for sample in microscope.each_sample(cap, microscope.selection(cap, { thread = 2 })) do
       assert.is_true(sample.time_ns >= last)
       assert.equal(2, sample.thread)
       last, count, weight = sample.time_ns, count + 1, weight + sample.weight
+      if count % 50 == 0 then collectgarbage() end
     end
     local sums = microscope.sums(cap, "thread")
     assert.same({ sums.samples[2], sums.weight[2] }, { count, weight })

@@ -107,6 +107,13 @@ local function bounds(cap, options)
   return from, to
 end
 
+-- Lane number i as an array of its own: a pointer into all of them would not keep them alive.
+local function part_of(all, i, buckets)
+  local out = f64(buckets)
+  ffi.copy(out, all + (i - 1) * buckets, buckets * 8)
+  return out
+end
+
 --- Selected samples over time; see M.lanes of microscope.
 function M.lanes(cap, options, selection)
   local by, buckets = options.by or "thread", options.buckets or 100
@@ -130,13 +137,12 @@ function M.lanes(cap, options, selection)
   end
   local lanes = {}
   for i, id in ipairs(ids) do
-    lanes[i] = { id = id, weight = weight + (i - 1) * buckets,
-      samples = samples + (i - 1) * buckets, total_weight = sums.weight[id],
+    lanes[i] = { id = id, weight = part_of(weight, i, buckets),
+      samples = part_of(samples, i, buckets), total_weight = sums.weight[id],
       total_samples = sums.samples[id] }
   end
   return { by = by, buckets = buckets, from_ns = from, to_ns = to,
-    bucket_ns = (to - from) / buckets, unit = selection.unit, lanes = lanes,
-    _weight = weight, _samples = samples }
+    bucket_ns = (to - from) / buckets, unit = selection.unit, lanes = lanes }
 end
 
 M._add, M._add_mapped, M._add_lanes = add, add_mapped, add_lanes

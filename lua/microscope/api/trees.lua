@@ -45,8 +45,11 @@ function M.build(cap, keys, selection)
   local function filter(first) return selection.rows + first end
   local tree = tree_query.build(cap, keys, samples_query.weights(cap, source, filter))
   if not tree then return nil, "its stacks have more frames than a tree can hold" end
-  return with_counts(tree, samples_query.counts(cap, source, filter), cap:rows("stacks"),
+  tree = with_counts(tree, samples_query.counts(cap, source, filter), cap:rows("stacks"),
     selection.unit)
+  -- The filter's pointers do not keep the selection's rows alive: the tree does.
+  tree._selection = selection
+  return tree
 end
 
 local KINDS = { collapse = transform.collapse, merge = transform.merge, drop = transform.drop }
