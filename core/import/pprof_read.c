@@ -68,6 +68,9 @@ static void put_facts(struct reading *r) {
     fact(r, "pprof.period_unit", (uint32_t)p->period_type.unit);
   }
   fact(r, "pprof.default_sample_type", (uint32_t)p->default_type);
+  /* Readers show the last type first where the file does not say. */
+  uint64_t shown = p->default_type ? p->default_type : p->types.at[p->types.count - 1].type;
+  fact(r, "default_source", (uint32_t)shown);
   fact(r, "pprof.drop_frames", (uint32_t)p->drop_frames);
   fact(r, "pprof.keep_frames", (uint32_t)p->keep_frames);
   if (p->time_ns > 0 || p->duration_ns > 0)

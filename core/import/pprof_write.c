@@ -202,7 +202,8 @@ static int64_t comment_of(struct writing *w, uint64_t row) {
 static bool is_field(const struct writing *w, uint64_t row) {
   uint64_t size;
   const char *key = mic_capture_string(w->cap, w->t.meta.key[row], &size);
-  return size > 6 && memcmp(key, "pprof.", 6) == 0;
+  return (size > 6 && memcmp(key, "pprof.", 6) == 0) ||
+         is_text(w, w->t.meta.key[row], "default_source");
 }
 
 static void put_facts(struct writing *w) {

@@ -95,8 +95,9 @@ describe("convert with a format of one's own", function()
       ["ctx.writer:row('samples', { stack = 5 })"] = "the rows make no valid capture: samples%.",
       ["ctx.writer:row('samples', { colour = 5 })"] = "samples has no column colour",
     } do
-      own("counts", "return { summary = 'x', extensions = {}, detect = function() return true end,\n"
-        .. "read = function(path, ctx)\n" .. text .. "\nend }")
+      own("counts", "return { summary = 'x', extensions = {},\n"
+        .. "detect = function() return true end,\nread = function(path, ctx)\n" .. text
+        .. "\nend }")
       helper.write(folder .. "/in.txt", "anything")
       local _, err, status = convert("in.txt in.usprof")
       assert.equal(1, status)
@@ -121,8 +122,8 @@ describe("convert with a format of one's own", function()
     helper.write(folder .. "/in.txt", "main 1\n")
     local _, err, status = convert("in.txt out.xyz")
     assert.equal(1, status)
-    assert.matches("its ending is of no known format; name it with %-%-to %(usprof, pprof, .*folded%)",
-      err)
+    assert.matches("its ending is of no known format; "
+      .. "name it with %-%-to %(usprof, pprof, .*folded%)", err)
     _, err, status = convert("--to nothing in.txt out")
     assert.equal(1, status)
     assert.matches("no format 'nothing'; formats to write are usprof, pprof", err)

@@ -163,11 +163,16 @@ function M.sources(cap)
 end
 
 --- The source that a report is about when none is asked for: the first of CPU time, else the
--- first; nil for a capture without any.
+-- one that an imported file shows first (meta default_source), else the first; nil for a capture
+-- without any.
 function M.cpu_source(cap)
   local sources = M.sources(cap)
   for _, source in ipairs(sources) do
     if source.is_cpu then return source end
+  end
+  local preferred = facts(cap, "meta").default_source
+  for _, source in ipairs(sources) do
+    if source.name == preferred then return source end
   end
   return sources[1]
 end
