@@ -49,7 +49,7 @@ template <int N> struct outer {
   }
 };
 template <int N> struct calls {
-  static long all(long x, std::vector<long> &values) {
+  __attribute__((noinline)) static long all(long x, std::vector<long> &values) {
     return outer<N>::spin(calls<N - 1>::all(x, values), values) & 0xffff;
   }
 };

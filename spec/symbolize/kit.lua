@@ -54,6 +54,31 @@ function M.meanings(path)
   return out
 end
 
+--- "file:line" of each frame, the innermost first, of the places of a module that have lines; and
+-- the places' addresses.
+function M.places(path, own)
+  local cap = assert(capture.open(path))
+  local module, offset = cap:array("locations", "module"), cap:array("locations", "offset")
+  local location, file, line = cap:array("lines", "location"), cap:array("lines", "file"),
+    cap:array("lines", "line")
+  local chains, places, addresses = {}, {}, {}
+  for i = 0, cap:rows("lines") - 1 do
+    local l = location[i]
+    local name = module[l] ~= capture.NONE and cap:array("modules", "name")[module[l]]
+    if name and cap:string(name) == own and file[i] ~= capture.NONE then
+      local at = cap:string(cap:array("files", "path")[file[i]]):match("[^/]*$") .. ":" .. line[i]
+      if not chains[l] then
+        addresses[#addresses + 1] = ("0x%x"):format(tonumber(offset[l]))
+        places[#places + 1] = l
+      end
+      chains[l] = (chains[l] and chains[l] .. " " or "") .. at
+    end
+  end
+  for i, l in ipairs(places) do places[i] = chains[l] end
+  cap:close()
+  return places, addresses
+end
+
 --- Raises with the first location that two lists of meanings differ in.
 function M.assert_same(expected, passed)
   assert(#expected == #passed, "other locations")

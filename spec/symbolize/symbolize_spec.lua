@@ -64,6 +64,28 @@ describe("microscope symbolize", function()
     assert.is_true(kit.count(folder .. "/a.usprof", " <== ") > 50)
   end)
 
+  it("gives llvm-symbolizer's files and lines, frame by frame", function()
+    local _, _, missing = helper.run("command -v llvm-symbolizer")
+    if missing ~= 0 then
+      pending("there is no llvm-symbolizer")
+      return
+    end
+    named("")
+    local ours, addresses = kit.places(folder .. "/a.usprof", "words")
+    helper.write(folder .. "/addresses", table.concat(addresses, "\n") .. "\n")
+    local out = shell("llvm-symbolizer -e $base/words <addresses")
+    local theirs, chain = {}, {}
+    for line in out:gmatch("([^\n]*)\n") do
+      chain[#chain + 1] = line:match("([^/]*:%d+):%d+$")
+      if line == "" then
+        theirs[#theirs + 1] = table.concat(chain, " ")
+        chain = {}
+      end
+    end
+    assert.is_true(#ours > 50, #ours .. " places")
+    assert.same(theirs, ours)
+  end)
+
   it("leaves the capture as it is with -o", function()
     local before = helper.read(folder .. "/a.usprof")
     local _, err, status = kit.symbolize("-o b.usprof a.usprof", folder)
