@@ -13,7 +13,7 @@ describe("groups", function()
 
   setup(function()
     folder = helper.folder()
-    assert(capture.generate { path = folder .. "/a", samples = 4000, stacks = 300, functions = 60,
+    assert(capture.generate { path = folder .. "/a", samples = 1200, stacks = 200, functions = 60,
       modules = 5, threads = 6, processes = 2, seed = 11 })
     cap = assert(capture.open(folder .. "/a"))
   end)
@@ -68,8 +68,13 @@ describe("groups", function()
       return thing(name, { name = text("threads", "name", t), tid = cap:array("threads", "tid")[t],
         pid = pid })
     end
+    local known = {}
+    local function describe(key)
+      known[key] = known[key] or keys.describe(cap, k, key)
+      return known[key]
+    end
     local function of_frame(name, key)
-      local what = keys.describe(cap, k, key)
+      local what = describe(key)
       if name == "function" then return thing(name, { name = what.name, module = what.module }) end
       if name == "module" then return thing(name, { name = what.module }) end
       if name == "file" then return thing(name, { file = what.file }) end
@@ -80,7 +85,7 @@ describe("groups", function()
       for _, l in ipairs((cap:stack(column.stack[row]))) do
         for f = k.start[l + 1] - 1, k.start[l], -1 do
           frames[#frames + 1] = k.frame[f]
-          if drop and keys.describe(cap, k, k.frame[f]).name == drop then dropped = true end
+          if drop and describe(k.frame[f]).name == drop then dropped = true end
         end
       end
       local seen = {}
@@ -162,7 +167,7 @@ describe("groups", function()
   end)
 
   it("are added up in loops that stay compiled", function()
-    local rows = 4000
+    local rows = 1200
     local function column(name) return cap:array("samples", name) end
     local thread, cpu, weight, source, stack = column("thread"), column("cpu"), column("weight"),
       column("source"), column("stack")

@@ -110,7 +110,7 @@ function M.last_part(path) return path:match("^.*/(.*)$") or path end
 --- A text without blanks at its end, in time of its length: "%s+$" looks from every blank on.
 function M.trim_end(text)
   local last = #text
-  while text:find("^%s", last) do last = last - 1 end
+  while last > 0 and text:find("^%s", last) do last = last - 1 end
   return text:sub(1, last)
 end
 
