@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "image/guard.h"
+#include "import/output.h"
 #include "import/perfdata_inside.h"
 
 enum {
@@ -434,12 +435,28 @@ int mic_perfdata_read_memory(const void *bytes, uint64_t size, int files, struct
   return read_named(bytes, size, files != 0, "input", writer, result, err);
 }
 
+/* Before all of a compressed file is given room: whether it begins as a perf.data.  What a plain
+ * one lacks is said better when it is opened. */
+static int check_magic(struct mic_input *input, struct mic_error *err) {
+  char magic[8];
+  uint64_t got;
+  if (mic_input_compression(input) == MIC_PLAIN) return 0;
+  int code = mic_input_read(input, magic, sizeof magic, &got, err);
+  if (code) return code;
+  if (got == sizeof magic &&
+      (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0 ||
+       memcmp(magic, "PERFFILE", 8) == 0))
+    return 0;
+  return mic_fail_at(err, 0, "%.150s: byte 0: no perf.data", mic_input_name(input));
+}
+
 MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *writer,
                                  struct mic_perfdata_result *result, struct mic_error *err) {
   int fd;
   struct stat st;
   struct mic_guard *guard = NULL;
-  int code = mic_input_file(input, &fd, err);
+  int code = check_magic(input, err);
+  if (!code) code = mic_input_file(input, &fd, err);
   if (code) return code;
   if (fstat(fd, &st) != 0)
     code = mic_fail_sys(err, "reading %.180s", mic_input_name(input));

@@ -200,8 +200,10 @@ local function detect(head)
   local start = head:match("^\239?\187?\191?%s*()[%[{]")
   if not start then return false end
   if head:find('"traceEvents"%s*:') then return true end
-  return head:find("^%[%s*%]?%s*$", start) ~= nil
-    or head:find("^%[%s*{", start) ~= nil and head:find('"ph"%s*:%s*"') ~= nil
+  local first = head:match("^%[%s*()", start)
+  if not first then return false end
+  if head:find("^{", first) then return head:find('"ph"%s*:%s*"') ~= nil end
+  return first > #head or head:find("^%]%s*$", first) ~= nil
 end
 
 return {

@@ -85,17 +85,25 @@ local function write(cap, path, ctx)
   return output.with(path, nil, function(out) return write_tree(cap, source, out, ctx) end)
 end
 
--- A few lines that all are stacks: "frame;frame 12".
+local function is_stack(line)
+  return not line:find("[%z\1-\8\14-\31]") and line:match("^.*%S[ \t]+%d+[ \t]*$") ~= nil
+end
+
+-- A few lines that all are stacks: "frame;frame 12".  The last of a head may be cut, and counts
+-- only when it is all there is.
 local function detect(head)
-  local lines = 0
-  for line in head:gmatch("([^\r\n]+)\r?\n") do
-    if line:find("[%z\1-\8\14-\31]") or not line:match("^.*%S[ \t]+%d+[ \t]*$") then
-      return false
+  local lines, at = 0, 1
+  while lines < 8 do
+    local stop = head:find("\n", at, true)
+    if not stop then break end
+    local line = head:sub(at, stop - 1):gsub("\r$", "")
+    if line ~= "" then
+      if not is_stack(line) then return false end
+      lines = lines + 1
     end
-    lines = lines + 1
-    if lines == 8 then break end
+    at = stop + 1
   end
-  return lines > 0 or head:match("^[^%z\r\n]*[^%s][ \t]+%d+[ \t]*$") ~= nil
+  return lines > 0 or is_stack(head:sub(at))
 end
 
 return {
