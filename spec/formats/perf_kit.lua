@@ -9,7 +9,7 @@ local helper = require("spec.helper")
 local M = {}
 
 local SIGNAL, UNMAPPED = 1, 3 -- mic_location
-local OUTERMOST, ENTRY = 1, 2 -- mic_end
+local OUTERMOST, ENTRY, UNAVAILABLE = 1, 2, 16 -- mic_end
 
 --- The samples that perf script sees: {tid, time (digits), period, ips (hex, innermost first)}.
 function M.script(folder, file)
@@ -150,7 +150,9 @@ function M.proof(ours, theirs, why, at, unwound)
   end
   -- perf keeps the mappings of the program that execve has taken away already.
   -- Without a table it follows %rbp, which functions built without frame pointers leave alone.
-  if ours.whole and skips(ours, theirs, at) then return "perf leaves frames out" end
+  if skips(ours, theirs, at) then return "perf leaves frames out" end
+  -- perf takes whatever file is at the path now.
+  if ours.reason == UNAVAILABLE and at >= #ours.frames then return "the file is not proven" end
   local last = at == #theirs.ips and at == #ours.frames
   if last and is_kernel(theirs.ips[at - 1] or "") and ours.frames[at].kind == UNMAPPED then
     return "in execve"
