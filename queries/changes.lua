@@ -48,7 +48,7 @@ return {
     local notes = { ("the first part has %s samples, the rest %s; it begins at %s"):format(
       m.count(n1), m.count(n2), m.time(at)) }
     if #rows > args.limit then
-      notes[2] = ("%d functions more (--limit)"):format(#rows - args.limit)
+      notes[2] = m.more(#rows - args.limit, "function")
       for i = #rows, args.limit + 1, -1 do rows[i] = nil end
     end
     return m.result({ { name = "function" }, { name = "first", unit = "share" },

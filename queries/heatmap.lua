@@ -1,13 +1,14 @@
 -- heatmap: bursts within seconds: a row a second, a column a slice of it.
 
--- From nothing to all CPUs busy.
+-- From nothing to the busiest slice.
 local SHADES = { " ", ".", ":", "-", "=", "+", "*", "#", "%", "@" }
 
 return {
   summary = "When the CPU was busy: a row a second, a column a slice of it.",
   description = "A row for each stretch of time (a second), a column for each slice of it: a"
-    .. " character's darkness is the CPU time of the slice, from none (blank) over one busy CPU to"
-    .. " the busiest slice (@).  Bursts that an average hides stand out.",
+    .. " character's darkness is the CPU time of the slice, from none (blank) to that of the"
+    .. " busiest slice (@).  Bursts that an average hides stand out.  PEAK CPUS is how many CPUs the"
+    .. " row's busiest slice kept busy.",
   columns = { "samples.time_ns" },
   options = {
     { name = "columns", type = "count", default = 50, most = 500, argname = "N",

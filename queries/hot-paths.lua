@@ -33,8 +33,7 @@ return {
     return m.result({ { name = "path", unit = "line" }, { name = "depth", unit = "line" },
       { name = "self", unit = m.unit(tree.unit) }, { name = "share", unit = "share" },
       { name = "function" } }, rows, {
-      notes = #nodes > args.limit and { ("%s paths more (--limit)"):format(
-        m.count(#nodes - args.limit)) } or nil,
+      notes = #nodes > args.limit and { m.more(#nodes - args.limit, "path") } or nil,
     })
   end,
 }

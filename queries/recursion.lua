@@ -69,6 +69,7 @@ return {
     local unit = m.unit(tree.unit)
     return m.result({ { name = "function" }, { name = "deepest", unit = "count" },
       { name = "total", unit = unit }, { name = "share", unit = "share" },
-      { name = "in_recursion", unit = unit }, { name = "samples", unit = "count" } }, rows)
+      { name = "in_recursion", unit = unit }, { name = "samples", unit = "count" } }, rows,
+      { notes = #found > #rows and { m.more(#found - #rows, "function") } or nil })
   end,
 }

@@ -28,7 +28,7 @@ return {
     local function add(role, list)
       for i, entry in ipairs(list) do
         if i > args.limit then
-          notes[#notes + 1] = ("%d %ss more (--limit)"):format(#list - args.limit, role)
+          notes[#notes + 1] = m.more(#list - args.limit, role)
           break
         end
         rows[#rows + 1] = { role, entry.weight, entry.samples / around.total_samples,

@@ -41,7 +41,7 @@ return {
       return a[2] < b[2]
     end)
     if #rows > args.limit then
-      notes[1] = ("%d threads more (--limit)"):format(#rows - args.limit)
+      notes[1] = m.more(#rows - args.limit, "thread")
       for i = #rows, args.limit + 1, -1 do rows[i] = nil end
     end
     for _, process in ipairs(m.processes(cap)) do

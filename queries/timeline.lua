@@ -41,7 +41,7 @@ return {
     end)
     for i, thread in ipairs(threads) do
       if i > args.limit then
-        notes[1] = ("%d threads more (--limit)"):format(#threads - args.limit)
+        notes[1] = m.more(#threads - args.limit, "thread")
         break
       end
       local lane = of[thread.id]

@@ -31,7 +31,7 @@ return {
       end
     end
     local notes = #threads > args.threads
-      and { ("%d threads more (--threads)"):format(#threads - args.threads) } or nil
+      and { m.more(#threads - args.threads, "thread", "--threads") } or nil
     return m.result({ { name = "thread" }, { name = "tid", unit = "line" },
       { name = "self", unit = m.unit(all.unit) },
       { name = "share", unit = "share", heading = "OF THREAD" }, { name = "function" } }, rows,

@@ -8,8 +8,13 @@ return {
   },
   run = function(ctx, args)
     local rows = {}
-    for i, site in ipairs(ctx.microscope.zones(ctx.cap)) do
-      if i > (args.limit or math.huge) then break end
+    local m, notes = ctx.microscope, nil
+    local sites = m.zones(ctx.cap)
+    for i, site in ipairs(sites) do
+      if i > (args.limit or math.huge) then
+        notes = { m.more(#sites - args.limit, "site") }
+        break
+      end
       rows[i] = { site.name, site.category, site.count, site.unended, site.total_ns, site.mean_ns,
         site.longest_ns }
     end
@@ -20,6 +25,7 @@ return {
         { name = "mean", unit = "ns" }, { name = "longest", unit = "ns" },
       },
       rows = rows,
+      notes = notes,
     }
   end,
 }

@@ -381,6 +381,13 @@ function M.count(n) return text.count(n) end
 --- Bytes for a person: "12.3 MiB".
 function M.size(bytes) return text.size(bytes) end
 
+--- That n things more were not shown, for a result's notes: "2 more threads (--limit)".  option (or
+-- nil) is what was asked with instead of --limit.
+function M.more(n, noun, option)
+  return ("%s more %s%s (%s)"):format(text.count(n), noun, n == 1 and "" or "s",
+    option or "--limit")
+end
+
 --- A share for a person: "45.1 %".
 function M.percent(share) return text.percent(share) end
 

@@ -159,7 +159,8 @@ function M.add_options(parser, plugin, with_arguments)
     if option.type == "flag" then
       added = parser:flag("--" .. option.name)
     else
-      added = parser:option("--" .. option.name):argname(option.argname or option.name:upper())
+      added = parser:option("--" .. option.name):argname(option.argname
+        or option.choices and table.concat(option.choices, "|") or option.name:upper())
       local convert = converter(option)
       if convert then added:convert(convert) end
       if option.choices then added:choices(option.choices) end

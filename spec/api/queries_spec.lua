@@ -75,14 +75,22 @@ describe("the query", function()
   end)
 
   it("hot-lines names lines and quotes the source that is there", function()
-    local rows = rows_of("hot-lines", "--limit 3")
+    local rows, notes = rows_of("hot-lines", "--limit 3")
     assert.equal(3, #rows)
+    assert.same({ "3 more lines (--limit)" }, notes)
     assert.same({ "parse", "app.c", 33, 110e6, "hot(); /* \27[31m here */" },
       { rows[1]["function"], rows[1].file, rows[1].line, rows[1].self, rows[1].source })
     assert.near(110 / 300, rows[1].share, 1e-9)
     assert.same({ "render", cjson.null }, { rows[2]["function"], rows[2].source })
     local out = helper.microscope("query hot-lines known.usprof", folder)
     assert.matches("app%.c +33  hot%(%); /%* \\x1b%[31m here %*/\n", out)
+  end)
+
+  it("hot-lines says of how much no line is known", function()
+    helper.write(folder .. "/bare.folded", "main;work 3\n")
+    helper.microscope("convert bare.folded bare.usprof", folder)
+    assert.matches("%(no rows%)\n\nof 100%.0 %% no line is known: query losses",
+      (helper.microscope("query hot-lines bare.usprof", folder)))
   end)
 
   it("sandwich has callers and callees that add up to the whole", function()
@@ -161,7 +169,7 @@ describe("the query", function()
       { rows[1].thread, rows[1]["function"], rows[1].self, rows[1].share })
     assert.same({ "child", "render (app)", 90e6 },
       { rows[2].thread, rows[2]["function"], rows[2].self })
-    assert.matches("1 threads more", notes[1])
+    assert.matches("1 more thread", notes[1])
   end)
 
   it("rare-stacks shows the deepest of those seldom seen", function()

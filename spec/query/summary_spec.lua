@@ -41,6 +41,17 @@ describe("the summary", function()
       s.problems)
   end)
 
+  it("knows the program's CPU time of one recording, not of several in a folder", function()
+    local function user_ns(segments)
+      local key, value = { "user_cpu_ns" }, { "5000" }
+      if segments then key[2], value[2] = "segments", segments end
+      return summary.of(fake.capture { meta = { key = key, value = value } }).program_user_ns
+    end
+    assert.equal(5000, user_ns())
+    assert.equal(5000, user_ns("1"))
+    assert.is_nil(user_ns("2"))
+  end)
+
   it("takes the first source of CPU time", function()
     local cap = fake.capture {
       sources = { name = { "faults", "cpu-clock" }, unit = { 2, 0 }, period = { 1, 1001001 } },

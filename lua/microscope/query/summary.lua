@@ -201,8 +201,10 @@ local function program(cap)
 end
 
 -- User CPU time of the program, as the kernel counted it; nil when it was not started or its end
--- not seen, or when sampling began later than the program did or left out what it started.
+-- not seen, or when sampling began later than the program did or left out what it started.  Of
+-- several segments the facts are the last one's: what all of them ran for is not known.
 local function program_user_ns(meta, settings)
+  if (tonumber(meta.segments) or 1) > 1 then return nil end
   if settings.children == "no" then return nil end
   if tonumber(settings.delay and settings.delay:match("^[%d.]+") or 0) > 0 then return nil end
   return tonumber(meta.user_cpu_ns)

@@ -26,13 +26,20 @@ local function bar(share)
   return ("\xe2\x96\x88"):rep(whole) .. (rest > 0 and "\xe2\x96" .. string.char(0x90 - rest) or "")
 end
 
+-- Two decimals are enough beside other columns; what would be lost so has three digits.
+local function number(v)
+  local size = math.abs(v)
+  if size >= 1e15 or size > 0 and size < 0.1 then return ("%.3g"):format(v) end
+  return (("%.2f"):format(v):gsub("%.?0+$", ""))
+end
+
 local SHOW = {
   count = text.count,
   ns = function(v) return v < 0 and "-" .. text.time(-v) or text.time(v) end,
   bytes = function(v) return v < 0 and "-" .. text.size(-v) or text.size(v) end,
   share = function(v) return v < 0 and "-" .. text.percent(-v) or text.percent(v) end,
   cycles = text.count,
-  number = function(v) return ("%.6g"):format(v) end,
+  number = number,
   line = function(v) return ("%d"):format(v) end,
   bar = bar,
 }
