@@ -84,7 +84,7 @@ function M.table(headings, rows, columns, out, left)
     parts[#headings] = last(columns and math.max(columns - used - 2, 8))
     out("  ", text.trim_end(table.concat(parts, "  ")), "\n")
   end
-  write(headings, function() return headings[#headings] end)
+  write(headings, function(room) return text.fit(headings[#headings], room) end)
   for _, row in ipairs(rows) do write(row, row[#headings]) end
 end
 
