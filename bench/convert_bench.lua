@@ -1,9 +1,9 @@
 -- convert_bench.lua - `microscope convert` beside the tools whose files it reads and writes.
 --
--- pprof: reading and writing a profile of 1,000,000 samples' stacks beside `go tool pprof`, which
--- reads it to print -top.  Folded: 10,000,000 lines beside an awk program that adds up each stack.
+-- pprof: reading and writing a profile of 200,000 samples beside `go tool pprof`, which
+-- reads it to print -top.  Folded: 5,000,000 lines beside an awk program that adds up each stack.
 -- perf.data: importing a recording with copied stacks beside `perf script`, which prints it.
--- Chrome: 2,000,000 events; tables it makes stand beside its peak.  Three runs, medians.
+-- Chrome: 1,000,000 events; tables it makes stand beside its peak.  Three runs, medians.
 
 local capture = require("microscope.capture")
 local kit = require("bench.kit")
@@ -39,25 +39,25 @@ local function convert(arguments)
   return ("'%s' convert %s"):format(kit.microscope, arguments)
 end
 
-assert(capture.generate { path = folder .. "/a.usprof", samples = 1000000, stacks = 100000,
+assert(capture.generate { path = folder .. "/a.usprof", samples = 200000, stacks = 20000,
   threads = 64, labels = 1000, labelled = 2 })
 measure("write pprof", convert("a.usprof a.pb.gz"), "a.usprof")
 measure("read pprof", convert("a.pb.gz b.usprof"), "b.usprof")
 measure("  go tool pprof -top", "go tool pprof -symbolize=none -top a.pb.gz")
 
-kit.run([[cd '%s' && awk 'BEGIN { for (i = 0; i < 10000000; i++)
+kit.run([[cd '%s' && awk 'BEGIN { for (i = 0; i < 5000000; i++)
   print "main;serve;handle_" i %% 977 ";query_" i %% 389 ";leaf_" i %% 11 " " i %% 5 + 1
   }' >a.folded]], folder)
-measure("read 10,000,000 folded lines", convert("a.folded c.usprof"), "c.usprof")
+measure("read 5,000,000 folded lines", convert("a.folded c.usprof"), "c.usprof")
 measure("  awk collapse", [[awk '{ n = $NF; sub(/ [0-9]+$/, ""); s[$0] += n } END { for (k in s) ]]
   .. [[print k, s[k] }' a.folded]])
 measure("write folded", convert("c.usprof c.folded"))
 
-kit.run([[cd '%s' && awk 'BEGIN { printf "["; for (i = 0; i < 2000000; i++) {
+kit.run([[cd '%s' && awk 'BEGIN { printf "["; for (i = 0; i < 1000000; i++) {
     printf "%%s{\"name\":\"n%%d\",\"cat\":\"c\",\"ph\":\"X\",", i ? "," : "", i %% 100
     printf "\"ts\":%%d.%%03d,\"dur\":1.5,\"pid\":1,\"tid\":%%d}\n", i * 2, i %% 1000, i %% 8
   } print "]" }' >a.json]], folder)
-measure("read 2,000,000 Chrome events", convert("a.json d.usprof"), "d.usprof")
+measure("read 1,000,000 Chrome events", convert("a.json d.usprof"), "d.usprof")
 
 -- Without --no-inline perf script takes minutes: it asks addr2line about each frame.
 kit.run("cd '%s' && perf record -q -F 999 --call-graph dwarf -o perf.data %s >/dev/null 2>&1",

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "import/build.h"
-#include "import/chrome_inside.h"
+#include "import/edges.h"
 #include "import/firefox_inside.h"
 
 struct lib {
@@ -34,7 +35,7 @@ struct reading {
   MIC_VEC(uint32_t) places; /* of frames; MIC_NONE: not made yet */
   MIC_VEC(uint32_t) nodes;  /* of stacks */
   MIC_VEC(uint32_t) name_of_site;
-  mic_chrome_edges edges;
+  mic_edges edges;
   struct mic_zones zones;
   int64_t start_ns;
 };
@@ -232,9 +233,8 @@ static void put_markers(struct reading *r, uint32_t thread) {
       mic_zones_add(&r->zones, thread, site, from, to < from ? from : to, false);
       continue;
     }
-    *mic_vec_push(&r->edges) = (struct mic_chrome_edge){
+    *mic_vec_push(&r->edges) = (struct mic_edge){
       .time_ns = phase == 2 ? from : to,
-      .duration_ns = MIC_ZONE_OPEN,
       .track = thread,
       .thread = thread,
       .site = site,
@@ -355,8 +355,8 @@ static int take(void *data, const struct mic_json_token *token, struct mic_error
 }
 
 static void put_zones(struct reading *r) {
-  struct mic_chrome_result matched = {0};
-  mic_chrome_match(&r->edges, &r->zones, r->name_of_site.at, &matched);
+  struct mic_edge_counts matched = {0};
+  mic_edges_match(&r->edges, &r->zones, r->name_of_site.at, &matched);
   r->result->unfinished = matched.unfinished;
   r->result->unmatched_ends = matched.unmatched_ends;
   r->result->zones = r->zones.all.count;

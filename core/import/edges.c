@@ -1,24 +1,24 @@
-/* chrome_match.c - begins and ends to spans. */
+/* edges.c - begins and ends to spans. */
 #include <stdlib.h>
 
-#include "import/chrome_inside.h"
+#include "import/edges.h"
 
 static int compare(const void *a, const void *b) {
-  const struct mic_chrome_edge *x = a, *y = b;
+  const struct mic_edge *x = a, *y = b;
   if (x->track != y->track) return x->track < y->track ? -1 : 1;
   if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
   return x->order < y->order ? -1 : x->order > y->order;
 }
 
-typedef MIC_VEC(const struct mic_chrome_edge *) open_edges;
+typedef MIC_VEC(const struct mic_edge *) open_edges;
 
-static void add(struct mic_zones *zones, const struct mic_chrome_edge *begin, int64_t end_ns) {
-  mic_zones_add(zones, begin->thread, begin->site, begin->time_ns, end_ns, begin->async);
+static void add(struct mic_zones *zones, const struct mic_edge *begin, int64_t end_ns) {
+  mic_zones_add(zones, begin->thread, begin->site, begin->time_ns, end_ns, false);
 }
 
 /* The begin that an end belongs to: the innermost of its name, or the innermost of all where it
  * says none.  SIZE_MAX: there is none. */
-static size_t find(const open_edges *open, const struct mic_chrome_edge *end,
+static size_t find(const open_edges *open, const struct mic_edge *end,
                    const uint32_t *name_of_site) {
   for (size_t i = open->count; i-- > 0;)
     if (!end->name || name_of_site[open->at[i]->site] == end->name) return i;
@@ -26,40 +26,36 @@ static size_t find(const open_edges *open, const struct mic_chrome_edge *end,
 }
 
 static void close(open_edges *open, size_t at, struct mic_zones *zones, int64_t end_ns) {
-  const struct mic_chrome_edge *begin = open->at[at];
-  /* One that said how long it is has its zone already. */
-  if (begin->duration_ns == MIC_ZONE_OPEN) add(zones, begin, end_ns);
+  add(zones, open->at[at], end_ns);
   for (; at + 1 < open->count; at++) open->at[at] = open->at[at + 1];
   open->count--;
 }
 
-static void finish(open_edges *open, struct mic_zones *zones, struct mic_chrome_result *result) {
+static void finish(open_edges *open, struct mic_zones *zones, struct mic_edge_counts *counts) {
   for (size_t i = 0; i < open->count; i++) {
-    if (open->at[i]->duration_ns != MIC_ZONE_OPEN) continue;
     add(zones, open->at[i], MIC_ZONE_OPEN);
-    result->unfinished++;
+    counts->unfinished++;
   }
   open->count = 0;
 }
 
-void mic_chrome_match(mic_chrome_edges *edges, struct mic_zones *zones,
-                      const uint32_t *name_of_site, struct mic_chrome_result *result) {
+void mic_edges_match(mic_edges *edges, struct mic_zones *zones, const uint32_t *name_of_site,
+                     struct mic_edge_counts *counts) {
   open_edges open = {0};
   if (edges->count) qsort(edges->at, edges->count, sizeof *edges->at, compare);
   for (size_t i = 0; i < edges->count; i++) {
-    const struct mic_chrome_edge *edge = &edges->at[i];
-    if (i && edge[-1].track != edge->track) finish(&open, zones, result);
+    const struct mic_edge *edge = &edges->at[i];
+    if (i && edge[-1].track != edge->track) finish(&open, zones, counts);
     if (edge->begin) {
-      if (edge->duration_ns != MIC_ZONE_OPEN) add(zones, edge, edge->time_ns + edge->duration_ns);
       *mic_vec_push(&open) = edge;
       continue;
     }
     size_t at = find(&open, edge, name_of_site);
     if (at == SIZE_MAX)
-      result->unmatched_ends++;
+      counts->unmatched_ends++;
     else
       close(&open, at, zones, edge->time_ns);
   }
-  finish(&open, zones, result);
+  finish(&open, zones, counts);
   mic_vec_free(&open);
 }

@@ -1,0 +1,32 @@
+/*
+ * edges.h - begins and ends of spans, in any order, matched into zones.
+ *
+ * An end belongs to the innermost begin of its name on its track, or to the innermost of all where
+ * it says no name.
+ */
+#ifndef MIC_IMPORT_EDGES_H
+#define MIC_IMPORT_EDGES_H
+
+#include "base/alloc.h"
+#include "import/zones.h"
+
+struct mic_edge {
+  int64_t time_ns;
+  uint32_t track; /* those of one track are matched: a thread's */
+  uint32_t thread, site;
+  uint32_t name;  /* of an end: the name it says, or 0 */
+  uint32_t order; /* in which it was added: decides between those of one time */
+  bool begin;
+};
+typedef MIC_VEC(struct mic_edge) mic_edges;
+
+struct mic_edge_counts {
+  uint64_t unfinished;     /* begins without an end */
+  uint64_t unmatched_ends; /* ends of nothing that began */
+};
+
+/* Match all, in order of time, into zones; sorts them. */
+void mic_edges_match(mic_edges *edges, struct mic_zones *zones, const uint32_t *name_of_site,
+                     struct mic_edge_counts *counts);
+
+#endif
