@@ -3,17 +3,20 @@
 
 #include "import/edges.h"
 
+/* Begins that wait for their end at once; no thread is that deep, and each end looks at all. */
+enum { OPEN_MAX = 4096 };
+
 static int compare(const void *a, const void *b) {
   const struct mic_edge *x = a, *y = b;
-  if (x->track != y->track) return x->track < y->track ? -1 : 1;
   if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
   return x->order < y->order ? -1 : x->order > y->order;
 }
 
 typedef MIC_VEC(const struct mic_edge *) open_edges;
 
-static void add(struct mic_zones *zones, const struct mic_edge *begin, int64_t end_ns) {
-  mic_zones_add(zones, begin->thread, begin->site, begin->time_ns, end_ns, false);
+static void add(mic_lane_zones *zones, const struct mic_edge *begin, int64_t end_ns) {
+  uint32_t order = (uint32_t)zones->count & ~MIC_LANE_APART;
+  *mic_vec_push(zones) = (struct mic_lane_zone){begin->time_ns, end_ns, begin->site, order};
 }
 
 /* The begin that an end belongs to: the innermost of its name, or the innermost of all where it
@@ -25,27 +28,31 @@ static size_t find(const open_edges *open, const struct mic_edge *end,
   return SIZE_MAX;
 }
 
-static void close(open_edges *open, size_t at, struct mic_zones *zones, int64_t end_ns) {
+static void close(open_edges *open, size_t at, mic_lane_zones *zones, int64_t end_ns) {
   add(zones, open->at[at], end_ns);
   for (; at + 1 < open->count; at++) open->at[at] = open->at[at + 1];
   open->count--;
 }
 
-static void finish(open_edges *open, struct mic_zones *zones, struct mic_edge_counts *counts) {
+static void finish(open_edges *open, mic_lane_zones *zones, struct mic_edge_counts *counts) {
   for (size_t i = 0; i < open->count; i++) {
-    add(zones, open->at[i], MIC_ZONE_OPEN);
+    add(zones, open->at[i], INT64_MAX);
     counts->unfinished++;
   }
   open->count = 0;
 }
 
-void mic_edges_match(mic_edges *edges, struct mic_zones *zones, const uint32_t *name_of_site,
+void mic_edges_match(mic_edges *edges, mic_lane_zones *zones, const uint32_t *name_of_site,
                      struct mic_edge_counts *counts) {
   open_edges open = {0};
   if (edges->count) qsort(edges->at, edges->count, sizeof *edges->at, compare);
   for (size_t i = 0; i < edges->count; i++) {
     const struct mic_edge *edge = &edges->at[i];
-    if (i && edge[-1].track != edge->track) finish(&open, zones, counts);
+    if (edge->begin && open.count == OPEN_MAX) {
+      add(zones, edge, INT64_MAX);
+      counts->unfinished++;
+      continue;
+    }
     if (edge->begin) {
       *mic_vec_push(&open) = edge;
       continue;

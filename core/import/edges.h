@@ -8,12 +8,11 @@
 #define MIC_IMPORT_EDGES_H
 
 #include "base/alloc.h"
-#include "import/zones.h"
+#include "import/lanes.h"
 
 struct mic_edge {
   int64_t time_ns;
-  uint32_t track; /* those of one track are matched: a thread's */
-  uint32_t thread, site;
+  uint32_t site;
   uint32_t name;  /* of an end: the name it says, or 0 */
   uint32_t order; /* in which it was added: decides between those of one time */
   bool begin;
@@ -25,8 +24,8 @@ struct mic_edge_counts {
   uint64_t unmatched_ends; /* ends of nothing that began */
 };
 
-/* Match all, in order of time, into zones; sorts them. */
-void mic_edges_match(mic_edges *edges, struct mic_zones *zones, const uint32_t *name_of_site,
+/* Match all, in order of time, into zones of their thread; sorts them. */
+void mic_edges_match(mic_edges *edges, mic_lane_zones *zones, const uint32_t *name_of_site,
                      struct mic_edge_counts *counts);
 
 #endif

@@ -36,7 +36,7 @@ struct reading {
   MIC_VEC(uint32_t) nodes;  /* of stacks */
   MIC_VEC(uint32_t) name_of_site;
   mic_edges edges;
-  struct mic_zones zones;
+  mic_lane_zones zones; /* of the thread being read */
   int64_t start_ns;
 };
 
@@ -213,7 +213,7 @@ static int put_samples(struct reading *r, uint32_t thread) {
 }
 
 /* Phases: 0 an instant, 1 a span, 2 its begin, 3 its end. */
-static void put_markers(struct reading *r, uint32_t thread) {
+static void put_markers(struct reading *r) {
   const struct mic_firefox_tables *t = &r->own;
   for (size_t i = 0; i < t->columns[FF_MARKER_NAME].count; i++) {
     int64_t row = (int64_t)i, phase = get(t, FF_MARKER_PHASE, row);
@@ -230,19 +230,32 @@ static void put_markers(struct reading *r, uint32_t thread) {
     r->name_of_site.at[site] = name;
     int64_t from = (int64_t)since_start(r, start), to = (int64_t)since_start(r, end);
     if (phase == 1) {
-      mic_zones_add(&r->zones, thread, site, from, to < from ? from : to, false);
+      uint32_t order = (uint32_t)r->zones.count & ~MIC_LANE_APART;
+      *mic_vec_push(&r->zones) = (struct mic_lane_zone){from, to < from ? from : to, site, order};
       continue;
     }
     *mic_vec_push(&r->edges) = (struct mic_edge){
       .time_ns = phase == 2 ? from : to,
-      .track = thread,
-      .thread = thread,
       .site = site,
       .name = phase == 2 ? 0 : name,
       .order = (uint32_t)r->edges.count,
       .begin = phase == 2,
     };
   }
+}
+
+static int put_zones(struct reading *r, uint32_t thread) {
+  struct mic_edge_counts matched = {0};
+  uint64_t unended = 0;
+  put_markers(r);
+  mic_edges_match(&r->edges, &r->zones, r->name_of_site.at, &matched);
+  r->edges.count = 0;
+  r->result->unfinished += matched.unfinished;
+  r->result->unmatched_ends += matched.unmatched_ends;
+  r->result->zones += r->zones.count;
+  bool all = mic_lanes_write(r->w, thread, &r->zones, 0, &r->result->overlapping, &unended);
+  r->zones.count = 0;
+  return all ? 0 : bad(r, "marker", 0, "too many markers overlap");
 }
 
 static int end_thread(struct reading *r) {
@@ -253,8 +266,7 @@ static int end_thread(struct reading *r) {
   r->result->threads++;
   uint32_t thread = put_thread(r);
   int code = put_samples(r, thread);
-  if (!code) put_markers(r, thread);
-  return code;
+  return code ? code : put_zones(r, thread);
 }
 
 /* --- tokens -------------------------------------------------------------------------------- */
@@ -354,13 +366,7 @@ static int take(void *data, const struct mic_json_token *token, struct mic_error
   return r->second ? take_second(r, token) : take_first(r, token);
 }
 
-static void put_zones(struct reading *r) {
-  struct mic_edge_counts matched = {0};
-  mic_edges_match(&r->edges, &r->zones, r->name_of_site.at, &matched);
-  r->result->unfinished = matched.unfinished;
-  r->result->unmatched_ends = matched.unmatched_ends;
-  r->result->zones = r->zones.all.count;
-  r->result->overlapping = mic_zones_write(&r->zones, 0, r->w);
+static void put_clocks(struct reading *r) {
   if (r->start_ns > 0)
     mic_writer_clocks(r->w, &(struct mic_clocks_row){.realtime_ns = (uint64_t)r->start_ns});
 }
@@ -375,7 +381,7 @@ static void release(struct reading *r) {
   mic_vec_free(&r->nodes);
   mic_vec_free(&r->name_of_site);
   mic_vec_free(&r->edges);
-  mic_zones_free(&r->zones);
+  mic_vec_free(&r->zones);
   mic_build_free(r->build);
 }
 
@@ -402,7 +408,7 @@ MIC_EXPORT int mic_firefox_read(struct mic_input *input, struct mic_writer *writ
     r.path = (struct mic_path){.depth = 0};
     code = mic_json_parse(&r.json, r.err);
   }
-  if (!code) put_zones(&r);
+  if (!code) put_clocks(&r);
   release(&r);
   return code;
 }
