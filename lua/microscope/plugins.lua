@@ -109,7 +109,10 @@ local function load_code(path, kind)
   package.path, package.cpath = drop_relative(package.path), drop_relative(package.cpath)
   local ok, value = M.call(path, chunk)
   if not ok then return nil, value end
-  return manifest.check(value, path, kind)
+  -- What it gave may raise where it is looked at.
+  local done, checked, why = M.call(path, manifest.check, value, path, kind)
+  if not done then return nil, checked end
+  return checked, why
 end
 
 -- The innermost place in a plugin's file that runs now, as "FILE:LINE"; nil when there is none.
@@ -125,11 +128,17 @@ local function place_in(path)
   end
 end
 
+-- An error's text; its own __tostring may fail, too.
+local function told(err)
+  local ok, message = pcall(tostring, err)
+  return ok and message or "an error (a " .. type(err) .. ") that cannot be shown"
+end
+
 -- Lua shortens long paths in its messages to "...end/of/path.lua:LINE: ": the place is said whole.
 -- A tail call leaves no place of its own: then it is where the called function begins.
 local function explain(path, fn, err)
-  if type(err) == "table" then return err end
-  local message = tostring(err)
+  if type(err) == "table" and pcall(tostring, err) then return err end
+  local message = told(err)
   local text = message:match("^%[string .-%]:%d+: (.*)$")
     or message:match("^[^\n]-%.lua:%d+: (.*)$") or message
   local place = place_in(path)
@@ -145,7 +154,7 @@ local function outcome(ok, ...)
   if ok then return true, ... end
   local err = ...
   -- An error of no memory or of a full stack may come without the handler's work.
-  return false, type(err) == "table" and err or tostring(err)
+  return false, type(err) == "table" and err or told(err)
 end
 
 --- Call a plugin's function: true and what it returns, or false and one line that begins with

@@ -162,6 +162,27 @@ describe("a plugin", function()
     assert.equal("Mine.", all["mine yours"])
   end)
 
+  it("that fails while it is told about does not either", function()
+    local raises = [[setmetatable({}, { %s = function() error("again") end })]]
+    plugin("queries", "told", "error(" .. raises:format("__tostring") .. ")")
+    plugin("queries", "looked-at", "return " .. raises:format("__index"))
+    plugin("queries", "mine", GOOD)
+    local all = listed("queries")
+    assert.matches("told.lua:1: an error %(a table%) that cannot be shown$", all["told yours"])
+    assert.matches("looked%-at.lua:1: again$", all["looked-at yours"])
+    assert.equal("Mine.", all["mine yours"])
+    local _, err, status = microscope("query looked-at")
+    assert.equal(1, status)
+    assert.matches("^microscope query: [^\n]*looked%-at.lua:1: again\n$", err)
+  end)
+
+  it("has its headings escaped", function()
+    plugin("queries", "mine", [[return { summary = "Mine.", run = function(ctx)
+      return ctx.microscope.result({ "\27[2Ja", { name = "b", heading = "\27b" } }, {})
+    end }]])
+    assert.equal("\\x1b[2JA  \\x1bb\n(no rows)\n", (microscope("query mine")))
+  end)
+
   it("has its manifest checked", function()
     for text, why in pairs {
       ["return 5"] = "does not return a manifest",

@@ -129,7 +129,7 @@ local function write_text(result, columns, out)
     for k, column in ipairs(result.columns) do cells[i][k] = show(row[k], column.unit) end
   end
   for k, column in ipairs(result.columns) do
-    headings[k] = column.heading or column.name:upper():gsub("_", " ")
+    headings[k] = text.escape(column.heading or (column.name:upper():gsub("_", " ")))
   end
   local widths = layout({ columns = result.columns }, cells)
   for k, heading in ipairs(headings) do widths[k] = math.max(widths[k], text.width(heading)) end
