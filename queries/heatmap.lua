@@ -7,8 +7,8 @@ return {
   summary = "When the CPU was busy: a row a second, a column a slice of it.",
   description = "A row for each stretch of time (a second), a column for each slice of it: a"
     .. " character's darkness is the CPU time of the slice, from none (blank) to that of the"
-    .. " busiest slice (@).  Bursts that an average hides stand out.  PEAK CPUS is how many CPUs the"
-    .. " row's busiest slice kept busy.",
+    .. " busiest slice (@).  Bursts that an average hides stand out.  PEAK CPUS is how many CPUs"
+    .. " the row's busiest slice kept busy.",
   columns = { "samples.time_ns" },
   options = {
     { name = "columns", type = "count", default = 50, most = 500, argname = "N",

@@ -6,8 +6,6 @@
 --
 -- A regular expression that backtracks without end on some text is given up: see M.STEPS.
 
-local rex = require("rex_pcre2")
-
 local M = {}
 
 -- The most steps back that one look at a text may take from one place: a plain pattern over a
@@ -56,6 +54,8 @@ end
 --- A function(text) for "/regex/" (true when it matches), or nil and why it is none.  It raises a
 -- text when a match takes too many steps.
 function M.regex(expression)
+  -- Only who uses regular expressions needs the library.
+  local rex = require("rex_pcre2")
   local ok, compiled = pcall(rex.new, LIMITS .. expression)
   if not ok then return nil, reason(compiled) end
   return function(text)
