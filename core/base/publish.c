@@ -31,14 +31,13 @@ static int resolve(struct mic_publish *p, const char *path, struct mic_error *er
   return 0;
 }
 
-/* A new file beside the final name, so that the rename stays inside one file system.  Readable
- * by its owner only: a profile tells of others' programs, paths and arguments. */
-static int open_temp(struct mic_publish *p, struct mic_error *err) {
+/* A new file beside the final name, so that the rename stays inside one file system. */
+static int open_temp(struct mic_publish *p, mode_t mode, struct mic_error *err) {
   size_t room = strlen(p->path) + 32;
   p->temp = mic_alloc(room);
   for (int i = 0; i < NAMES_TRIED; i++) {
     snprintf(p->temp, room, i ? "%s.tmp.%d.%d" : "%s.tmp.%d", p->path, (int)getpid(), i);
-    p->fd = open(p->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    p->fd = open(p->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     p->named = p->fd >= 0;
     if (p->named) return 0;
     if (errno != EEXIST) break;
@@ -46,10 +45,11 @@ static int open_temp(struct mic_publish *p, struct mic_error *err) {
   return mic_fail_sys(err, "creating %.150s", p->path);
 }
 
-int mic_publish_open(struct mic_publish *publish, const char *path, struct mic_error *err) {
+int mic_publish_open(struct mic_publish *publish, const char *path, mode_t mode,
+                     struct mic_error *err) {
   *publish = (struct mic_publish){.fd = -1};
   int code = resolve(publish, path, err);
-  if (!code) code = open_temp(publish, err);
+  if (!code) code = open_temp(publish, mode, err);
   if (code) mic_publish_close(publish);
   return code;
 }

@@ -11,6 +11,7 @@
 #define MIC_BASE_PUBLISH_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -21,8 +22,10 @@ struct mic_publish {
 };
 
 /* A path that is there must be a regular file: renaming over /dev/null would replace it.  A
- * symbolic link is followed, so that the file it names is the one replaced. */
-int mic_publish_open(struct mic_publish *publish, const char *path, struct mic_error *err);
+ * symbolic link is followed, so that the file it names is the one replaced.  mode is as
+ * open(2) takes it: the umask holds. */
+int mic_publish_open(struct mic_publish *publish, const char *path, mode_t mode,
+                     struct mic_error *err);
 /* Sync, rename a file that is there to PATH.old when keep_old, and take the final name. */
 int mic_publish_finish(struct mic_publish *publish, bool keep_old, struct mic_error *err);
 /* The temporary file, if it still is one, at once.  The descriptor stays open. */

@@ -22,8 +22,10 @@
 #include "capture/writing.h"
 
 enum {
-  FIRST_ROOM = 64,    /* rows; most tables of most captures stay small */
-  OUTPUT = 256 * 1024 /* bytes gathered for one write */
+  FIRST_ROOM = 64,     /* rows; most tables of most captures stay small */
+  OUTPUT = 256 * 1024, /* bytes gathered for one write */
+  /* A capture tells of others' programs, their paths and arguments; perf's files are so too. */
+  OWNER_ONLY = 0600
 };
 
 /* Keep the first failure; the space that a half file takes is given back at once. */
@@ -239,7 +241,7 @@ static void release(struct mic_writer *w) {
 MIC_EXPORT int mic_writer_open(const char *path, struct mic_writer **out, struct mic_error *err) {
   struct mic_writer *w = mic_alloc(sizeof *w);
   *out = NULL;
-  int code = mic_publish_open(&w->file, path, err);
+  int code = mic_publish_open(&w->file, path, OWNER_ONLY, err);
   if (code) {
     free(w);
     return code;

@@ -15,9 +15,10 @@
 
 enum {
   ROOM = 128 * 1024,
-  GZIP_WINDOW = 15 + 16, /* zlib: the largest window, with gzip's header and trailer */
-  GZIP_LEVEL = 6,        /* zlib's default */
-  ZSTD_LEVEL = 3         /* zstd's default */
+  GZIP_WINDOW = 15 + 16,     /* zlib: the largest window, with gzip's header and trailer */
+  GZIP_LEVEL = 6,            /* zlib's default */
+  ZSTD_LEVEL = 3,            /* zstd's default */
+  ALL_WHOM_UMASK_LETS = 0666 /* what is exported is made to be handed on */
 };
 
 struct mic_output {
@@ -126,7 +127,7 @@ MIC_EXPORT int mic_output_open(const char *path, uint32_t compression, struct mi
   o->file.fd = -1;
   int code = open_direct(o, path, err);
   if (!code && !o->direct) {
-    code = mic_publish_open(&o->file, path, err);
+    code = mic_publish_open(&o->file, path, ALL_WHOM_UMASK_LETS, err);
     o->name = o->file.path;
   }
   if (!code) {

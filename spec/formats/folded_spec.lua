@@ -35,6 +35,14 @@ describe("convert folded stacks", function()
     assert.matches("no unwind information", out)
   end)
 
+  it("writes for all whom the umask lets read; captures are their owner's", function()
+    helper.write(folder .. "/in.folded", "a;b 1\n")
+    local out, err, status = helper.run([[umask 022; rm -f o.folded o.usprof
+      for to in o.folded o.usprof; do $MIC_STAGE/bin/microscope convert in.folded $to; done
+      stat -c %a o.folded o.usprof]], folder)
+    assert.same({ "644\n600\n", 0 }, { out, status }, err)
+  end)
+
   it("splits at the last blank", function()
     local weights, said = read("a b;operator new(unsigned long) 7\nx;y\t3\r\nx;y 5  \n\nz 1")
     assert.same({ ["a b;operator new(unsigned long)"] = 7, ["x;y"] = 8, z = 1 }, weights)
