@@ -95,6 +95,30 @@ describe("symbols", function()
     assert.matches("^/%(a%+%)%+%$/ is too costly to match: ", why)
   end)
 
+  it("match C++ names without their parameters, after whole names", function()
+    local k = keys.build(cap)
+    assert.same({ "std::vector<int*>::push(int*)@/src/v.h:5" }, names("std::vector<int*>::push"))
+    assert.same({ "std::vector<int*>::push(int*)@/src/v.h:5" },
+      names("std::vector<int*>::push@v.h:5"))
+    assert.is_nil((symbols.match(cap, k, "push")))
+    local before = cap
+    finally(function() cap = before end)
+    cap = capture_of { { "f(int)", "app" }, { "f(long) const && [clone .cold] [clone .a]", "app" },
+      { "my_operator()", "app" }, { "g", "app" }, { "g()", "app" },
+      { "A::operator()(void (*)(int)) const", "app" },
+      { "B::operator()", "app" }, { "(anonymous namespace)::h(int)", "app" }, { "(odd)", "app" },
+      { "broken)", "app" }, { "x[1]", "app" }, { "run(int)::{lambda(int)#1}", "app" } }
+    assert.same({ "f(int)@app", "f(long) const && [clone .cold] [clone .a]@app" }, names("f"))
+    assert.same({ "my_operator()@app" }, names("my_operator"))
+    assert.same({ "g@app" }, names("g"))
+    assert.same({ "A::operator()(void (*)(int)) const@app" }, names("A::operator()"))
+    assert.same({ "B::operator()@app" }, names("B::operator()"))
+    assert.same({ "(anonymous namespace)::h(int)@app" }, names("(anonymous namespace)::h"))
+    for _, symbol in ipairs { "B::operator", "run", "", "broken", "x" } do
+      assert.matches("^no function", names(symbol))
+    end
+  end)
+
   it("of 64 KiB match", function()
     local long = capture_of { { ("x"):rep(65536), "app" }, { "y", "app" } }
     for _, symbol in ipairs { ("x"):rep(65536), "x*", "/^x.*x$/", "*" .. ("x*"):rep(50) } do

@@ -1,8 +1,9 @@
 --- symbols.lua - find the functions that a person means by a name.
 --
 -- A symbol is, in this order: a function's name; NAME@WHERE, where WHERE is the function's
--- module, the file that declares it, or FILE:LINE, whole or from its last parts; a glob; or
--- /regex/.  Code without a name is found by what reports call it.
+-- module, the file that declares it, or FILE:LINE, whole or from its last parts; these again of
+-- names without their parameters; a glob; or /regex/.  Code without a name is found by what
+-- reports call it.
 
 local ffi = require("ffi")
 
@@ -58,15 +59,52 @@ local function select(names, matches)
   return out
 end
 
-local function exact(cap, keys, names, symbol)
-  local found = select(names, function(entry) return entry.name == symbol end)
+-- Where what a name ends with before `stop` begins: a bracket that is closed there.  nil for none.
+local function opening(name, stop, open, close)
+  local depth = 0
+  for at = stop, 1, -1 do
+    local byte = name:byte(at)
+    depth = depth + (byte == close and 1 or byte == open and -1 or 0)
+    if depth == 0 then return at end
+  end
+  return nil
+end
+
+local QUALIFIERS = { " const", " volatile", " &", " &&" }
+
+-- A C++ name without its parameters and what follows them: "f" of "f(int) const [clone .cold]";
+-- nil for a name without any.  A name is as long as its file says: each step looks at an end.
+local function bare(name)
+  local stop, last = #name, nil
+  while name:byte(stop) == 93 do -- ]
+    local at = opening(name, stop, 91, 93)
+    if not at or name:sub(at - 1, at + 5) ~= " [clone" then return nil end
+    stop = at - 2
+  end
+  repeat
+    last = stop
+    for _, word in ipairs(QUALIFIERS) do
+      if name:sub(stop - #word + 1, stop) == word then stop = stop - #word end
+    end
+  until stop == last
+  if name:byte(stop) ~= 41 then return nil end -- )
+  local at = opening(name, stop, 40, 41)
+  local out = at and name:sub(1, at - 1) or ""
+  -- The call operator's own name ends in brackets.
+  local is_call = out == "operator" or out:sub(-9):match("^[^%w_]operator$")
+  return out ~= "" and not is_call and out or nil
+end
+
+-- Names that are a symbol; field is "name", or "bare".
+local function exact(cap, keys, names, symbol, field)
+  local found = select(names, function(entry) return entry[field] == symbol end)
   if #found > 0 then return found end
   -- Names hold @ too (versions of symbols): each is tried as the one before WHERE.
   local at = symbol:find("@", 2, true)
   while at do
     local name, where = symbol:sub(1, at - 1), symbol:sub(at + 1)
     found = select(names, function(entry)
-      local fn = entry.name == name and keys_query.function_of(cap, keys, entry.key)
+      local fn = entry[field] == name and keys_query.function_of(cap, keys, entry.key)
       return fn and stands_at(cap, fn, where)
     end)
     if #found > 0 and where ~= "" then return found end
@@ -120,7 +158,10 @@ local function matching(names, matches)
 end
 
 local function find(cap, keys, names, symbol)
-  local found = exact(cap, keys, names, symbol)
+  local found = exact(cap, keys, names, symbol, "name")
+  if #found > 0 then return found end
+  for _, entry in ipairs(names) do entry.bare = bare(entry.name) end
+  found = exact(cap, keys, names, symbol, "bare")
   if #found > 0 then return found end
   if not pattern.regex_of(symbol) and not pattern.is_glob(symbol) then return {} end
   local matches, why = pattern.compile(symbol)
