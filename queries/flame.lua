@@ -8,7 +8,8 @@ return {
   options = {
     { name = "lines", type = "flag", description = "Tell functions apart by line." },
     { name = "thread", type = "count", least = 0, argname = "ID", repeated = true,
-      description = "Only the threads of these ids (rows in the capture)." },
+      description = "Only the threads of these ids (rows in the capture);"
+        .. " --where takes names and TIDs." },
     { name = "from", type = "number", least = 0, argname = "SECONDS",
       description = "Only samples from then on." },
     { name = "to", type = "number", least = 0, argname = "SECONDS",

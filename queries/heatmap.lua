@@ -16,7 +16,8 @@ return {
     { name = "row", type = "number", default = 1, least = 0.001, argname = "SECONDS",
       description = "How long a row lasts." },
     { name = "thread", type = "count", least = 0, argname = "ID",
-      description = "Only the thread of that id (its row in the capture)." },
+      description = "Only the thread of that id (its row in the capture);"
+        .. " --where takes names and TIDs." },
   },
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap

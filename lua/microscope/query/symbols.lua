@@ -75,7 +75,7 @@ local QUALIFIERS = { " const", " volatile", " &", " &&" }
 -- A C++ name without its parameters and what follows them: "f" of "f(int) const [clone .cold]";
 -- nil for a name without any.  A name is as long as its file says: each step looks at an end.
 local function bare(name)
-  local stop, last = #name, nil
+  local stop, last = #name
   while name:byte(stop) == 93 do -- ]
     local at = opening(name, stop, 91, 93)
     if not at or name:sub(at - 1, at + 5) ~= " [clone" then return nil end
