@@ -2,8 +2,7 @@
 --
 -- pprof: reading and writing a profile of 200,000 samples beside `go tool pprof`, which
 -- reads it to print -top.  Folded: 5,000,000 lines beside an awk program that adds up each stack.
--- perf.data: importing a recording with copied stacks beside `perf script`, which prints it.
--- Chrome: 1,000,000 events; tables it makes stand beside its peak.  Three runs, medians.
+-- The tables a conversion reads or makes stand beside its peak.  Three runs, medians.
 
 local capture = require("microscope.capture")
 local kit = require("bench.kit")
@@ -52,18 +51,6 @@ measure("read 5,000,000 folded lines", convert("a.folded c.usprof"), "c.usprof")
 measure("  awk collapse", [[awk '{ n = $NF; sub(/ [0-9]+$/, ""); s[$0] += n } END { for (k in s) ]]
   .. [[print k, s[k] }' a.folded]])
 measure("write folded", convert("c.usprof c.folded"))
-
-kit.run([[cd '%s' && awk 'BEGIN { printf "["; for (i = 0; i < 1000000; i++) {
-    printf "%%s{\"name\":\"n%%d\",\"cat\":\"c\",\"ph\":\"X\",", i ? "," : "", i %% 100
-    printf "\"ts\":%%d.%%03d,\"dur\":1.5,\"pid\":1,\"tid\":%%d}\n", i * 2, i %% 1000, i %% 8
-  } print "]" }' >a.json]], folder)
-measure("read 1,000,000 Chrome events", convert("a.json d.usprof"), "d.usprof")
-
--- Without --no-inline perf script takes minutes: it asks addr2line about each frame.
-kit.run("cd '%s' && perf record -q -F 999 --call-graph dwarf -o perf.data %s >/dev/null 2>&1",
-  folder, kit.workload("C++", 4))
-measure("read perf.data (dwarf)", convert("perf.data e.usprof"), "e.usprof")
-measure("  perf script --no-inline", "perf script --no-inline -i perf.data")
 
 kit.print(("conversions beside the tools that do the same (medians of %d)"):format(RUNS), rows)
 kit.run("rm -rf '%s'", folder)
