@@ -108,13 +108,15 @@ function M.indent(depth, columns)
   return (" "):rep(most - #mark) .. mark
 end
 
---- Say what of a tree was left out.
+--- Say what of a tree was left out.  One that stopped at the limit was not looked at to its end:
+-- how many nodes are too small is not known.
 function M.say_hidden(hidden, stopped, options, out)
-  if hidden > 0 then
+  if stopped then
+    out(("  and more (--limit%s)\n"):format(hidden > 0 and ", --min-percent" or ""))
+  elseif hidden > 0 then
     out(("  %s under %s not shown (--min-percent)\n"):format(text.plural(hidden, "node"),
       ("%g %%"):format(options.min_percent)))
   end
-  if stopped then out("  and more (--limit)\n") end
 end
 
 --- The call tree, nodes of at least options.min_percent of all; at most options.tree_limit lines.
