@@ -11,7 +11,7 @@ return {
   summary = "What changed over time: the first part of the recording against the rest.",
   description = "Each function's share of the first part against its share of the rest, with the"
     .. " 95 % interval of the difference.  A change whose interval holds 0 may be chance: it is"
-    .. " marked, not hidden.",
+    .. " marked, not hidden.  Values that are not sampled by a period have no interval.",
   columns = { "samples.stack", "samples.time_ns" },
   options = {
     { name = "at", type = "number", least = 0, argname = "SECONDS",
@@ -28,15 +28,18 @@ return {
     local first, first_tree = costs_of(ctx, keys, 0, at)
     local second, second_tree = costs_of(ctx, keys, at, math.huge)
     local n1, n2 = first_tree.samples, second_tree.samples
-    if n1 == 0 or n2 == 0 then ctx.fail("one part has no samples: choose another --at") end
-    local field, rows = args.of .. "_count", {}
+    local all1, all2 = first_tree.weight, second_tree.weight
+    if all1 == 0 or all2 == 0 then ctx.fail("one part has no samples: choose another --at") end
+    local counts, rows = args.of .. "_count", {}
     for key = 0, keys.count - 1 do
-      local k1, k2 = first[field][key], second[field][key]
-      if k1 + k2 > 0 then
-        local low, high = m.difference(k1, n1, k2, n2)
-        local verdict = low > 0 and "more" or high < 0 and "less" or "within noise"
-        rows[#rows + 1] = { m.label(cap, keys, key), k1 / n1, k2 / n2, k2 / n2 - k1 / n1, low, high,
-          verdict }
+      local a, b = first[args.of][key] / all1, second[args.of][key] / all2
+      if a + b > 0 then
+        local low, high
+        if first_tree.period > 0 then
+          low, high = m.difference(first[counts][key], n1, second[counts][key], n2)
+        end
+        rows[#rows + 1] = { m.label(cap, keys, key), a, b, b - a, low, high,
+          (low or b - a) > 0 and "more" or (high or b - a) < 0 and "less" or "within noise" }
       end
     end
     table.sort(rows, function(a, b)

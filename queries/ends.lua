@@ -23,7 +23,7 @@ return {
     for _, entry in ipairs(m.ends(tree)) do
       local node = best[entry.code]
       rows[#rows + 1] = { entry.reason, entry.whole and "whole" or "short", entry.samples,
-        entry.samples / tree.samples, entry.weight,
+        entry.weight / tree.weight, entry.weight,
         node and m.label(cap, keys, tree.key[node]) or nil }
       if entry.advice then notes[#notes + 1] = entry.reason .. ": " .. entry.advice end
     end

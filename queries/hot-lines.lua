@@ -31,21 +31,21 @@ return {
     local lines, known, notes = 0, 0, {}
     for _, key in ipairs(m.ranked(costs, keys)) do
       local what = m.describe(cap, keys, key)
-      local counted = what.file and what.line and costs.self_count[key] > 0
-      if counted then lines, known = lines + 1, known + costs.self_count[key] end
+      local counted = what.file and what.line and costs.self[key] > 0
+      if counted then lines, known = lines + 1, known + costs.self[key] end
       if counted and lines <= args.limit then
         local path = what.file
         if args.source_dir and path:sub(1, 1) ~= "/" then path = args.source_dir .. "/" .. path end
         local line = path:sub(1, 1) == "/" and source(path, what.line)
-        rows[#rows + 1] = { costs.self_count[key] / tree.samples, costs.self[key], what.name,
+        rows[#rows + 1] = { costs.self[key] / tree.weight, costs.self[key], what.name,
           what.file:match("^.*/(.*)$") or what.file, what.line,
           line and line:match("^%s*(.*)$") or nil }
       end
     end
     if lines > #rows then notes[1] = m.more(lines - #rows, "line") end
-    if known < tree.samples then
+    if known < tree.weight then
       notes[#notes + 1] = ("of %s no line is known: query losses says of which modules"):format(
-        m.percent((tree.samples - known) / tree.samples))
+        m.percent((tree.weight - known) / tree.weight))
     end
     return m.result({ { name = "share", unit = "share" },
       { name = "self", unit = m.unit(tree.unit) }, { name = "function" }, { name = "file" },

@@ -12,7 +12,7 @@ return {
     local tree = assert(m.tree(cap, keys, ctx.selection()))
     local nodes, rows = {}, {}
     for node = m.ROOTS, tree.count - 1 do
-      if tree.self_count[node] > 0 then nodes[#nodes + 1] = node end
+      if tree.self[node] > 0 then nodes[#nodes + 1] = node end
     end
     table.sort(nodes, function(a, b)
       if tree.self[a] ~= tree.self[b] then return tree.self[a] > tree.self[b] end
@@ -27,7 +27,7 @@ return {
       for depth, node in ipairs(path) do
         local last = depth == #path
         rows[#rows + 1] = { i, depth, last and tree.self[node] or nil,
-          last and tree.self_count[node] / tree.samples or nil, m.label(cap, keys, tree.key[node]) }
+          last and tree.self[node] / tree.weight or nil, m.label(cap, keys, tree.key[node]) }
       end
     end
     return m.result({ { name = "path", unit = "line" }, { name = "depth", unit = "line" },

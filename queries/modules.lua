@@ -4,7 +4,7 @@
 local function add_self(m, cap, keys, costs)
   local by_name = {}
   for key = 0, keys.count - 1 do
-    if costs.self_count[key] > 0 then
+    if costs.self[key] > 0 then
       local name = m.describe(cap, keys, key).module
       if name == "" then name = "[no file]" end
       local entry = by_name[name] or { name = name, weight = 0, samples = 0, functions = 0 }
@@ -32,16 +32,18 @@ return {
       if a.weight ~= b.weight then return a.weight > b.weight end
       return a.name < b.name
     end)
-    local rows = {}
+    -- Values that are not sampled have no error of sampling.
+    local rows, sampled = {}, tree.period > 0
     for i, entry in ipairs(list) do
-      local low, high = m.interval(entry.samples, tree.samples)
-      rows[i] = { entry.name, entry.weight, entry.samples / tree.samples, low, high,
+      local low, high
+      if sampled then low, high = m.interval(entry.samples, tree.samples) end
+      rows[i] = { entry.name, entry.weight, entry.weight / tree.weight, low, high,
         entry.samples, entry.functions }
     end
     return m.result({ { name = "module" }, { name = "self", unit = m.unit(tree.unit) },
       { name = "share", unit = "share" }, { name = "low", unit = "share" },
       { name = "high", unit = "share" }, { name = "samples", unit = "count" },
       { name = "functions", unit = "count" } }, rows,
-      { notes = { "low and high bound the share with 95 % confidence" } })
+      { notes = { sampled and "low and high bound the share with 95 % confidence" or nil } })
   end,
 }

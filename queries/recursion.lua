@@ -54,7 +54,7 @@ return {
       weight)
     local costs, found = m.costs(tree, keys), {}
     for key = 0, keys.count - 1 do
-      if deepest[key] > 1 and costs.total_count[key] > 0 then found[#found + 1] = key end
+      if deepest[key] > 1 and costs.total[key] > 0 then found[#found + 1] = key end
     end
     table.sort(found, function(a, b)
       if costs.total[a] ~= costs.total[b] then return costs.total[a] > costs.total[b] end
@@ -64,7 +64,7 @@ return {
     for i = 1, math.min(args.limit, #found) do
       local key = found[i]
       rows[i] = { m.label(cap, keys, key), deepest[key], costs.total[key],
-        costs.total_count[key] / tree.samples, weight[key], samples[key] }
+        costs.total[key] / tree.weight, weight[key], samples[key] }
     end
     local unit = m.unit(tree.unit)
     return m.result({ { name = "function" }, { name = "deepest", unit = "count" },

@@ -24,27 +24,26 @@ return {
     if not found then ctx.fail("%s", why) end
     local key = found.keys[1]
     local around, rows, notes = m.neighbours(tree, keys, found.mask), {}, {}
-    if around.total_samples == 0 then ctx.fail("no sample has %s", m.label(cap, keys, key)) end
+    if around.total == 0 then ctx.fail("no sample has %s", m.label(cap, keys, key)) end
     local function add(role, list)
       for i, entry in ipairs(list) do
         if i > args.limit then
           notes[#notes + 1] = m.more(#list - args.limit, role)
           break
         end
-        rows[#rows + 1] = { role, entry.weight, entry.samples / around.total_samples,
-          entry.samples,
+        rows[#rows + 1] = { role, entry.weight, entry.weight / around.total, entry.samples,
           entry.key and m.label(cap, keys, entry.key) or "[none: stacks begin here]" }
       end
     end
     add("caller", around.callers)
-    rows[#rows + 1] = { "itself", around.self, around.self_samples / around.total_samples,
-      around.self_samples, m.label(cap, keys, key) }
+    rows[#rows + 1] = { "itself", around.self, around.self / around.total, around.self_samples,
+      m.label(cap, keys, key) }
     add("callee", around.callees)
     return m.result({ { name = "role" }, { name = "weight", unit = m.unit(tree.unit) },
       { name = "share", unit = "share" }, { name = "samples", unit = "count" },
       { name = "function" } }, rows, {
       title = ("%s: %s in all, %s of the recording"):format(m.label(cap, keys, key),
-        m.amount(around.total, tree.unit), m.percent(around.total_samples / tree.samples)),
+        m.amount(around.total, tree.unit), m.percent(around.total / tree.weight)),
       notes = notes,
     })
   end,

@@ -25,15 +25,15 @@ return {
     local sums, rows, of_process, notes = m.sums(cap, "thread", selection), {}, {}, {}
     local duration = m.summary(cap).duration_ns
     for _, thread in ipairs(m.threads(cap)) do
-      local weight, samples = sums.weight[thread.id], sums.samples[thread.id]
-      if samples > 0 then
+      local weight = sums.weight[thread.id]
+      if weight > 0 then
         local list = of_process[thread.process] or {}
         of_process[thread.process] = list
         list[#list + 1] = weight
         local lived = (thread.end_ns or duration) - thread.start_ns
         rows[#rows + 1] = { thread.name, thread.tid, thread.pid, weight,
-          samples / selection.count, selection.unit == "ns" and lived > 0 and weight / lived or nil,
-          samples / selection.count }
+          weight / selection.weight, selection.unit == "ns" and lived > 0 and weight / lived or nil,
+          weight / selection.weight }
       end
     end
     table.sort(rows, function(a, b)

@@ -13,7 +13,7 @@ return {
     local keys, all = m.keys(cap), ctx.selection()
     local sums, threads, rows = m.sums(cap, "thread", all), {}, {}
     for _, thread in ipairs(m.threads(cap)) do
-      if sums.samples[thread.id] > 0 then threads[#threads + 1] = thread end
+      if sums.weight[thread.id] > 0 then threads[#threads + 1] = thread end
     end
     table.sort(threads, function(a, b)
       local wa, wb = sums.weight[a.id], sums.weight[b.id]
@@ -25,9 +25,9 @@ return {
       local tree = assert(m.tree(cap, keys, ctx.selection({ thread = thread.id })))
       local costs = m.costs(tree, keys)
       for k, key in ipairs(m.ranked(costs, keys)) do
-        if k > args.limit or costs.self_count[key] == 0 then break end
+        if k > args.limit or costs.self[key] == 0 then break end
         rows[#rows + 1] = { thread.name, thread.tid, costs.self[key],
-          costs.self_count[key] / tree.samples, m.label(cap, keys, key) }
+          costs.self[key] / tree.weight, m.label(cap, keys, key) }
       end
     end
     local notes = #threads > args.threads

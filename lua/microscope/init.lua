@@ -137,8 +137,10 @@ end
 --- Select samples.  options, all optional: source (id or name; the one of CPU time), from_ns and
 -- to_ns (from <= time < to), thread, process, cpu (an id or a list of ids), where (an expression
 -- as `report --where` takes it).
--- Gives {rows = FFI u8[samples] of 0 and 1, count =, weight =, source = id, unit =}.  Raises for
--- what is not there.
+-- Gives {rows = FFI u8[samples] of 0 and 1, count = how many rows, samples = how many samples they
+-- stand for, weight =, source = id, unit =, period =}.  Where the source has a period a row stands
+-- for weight / period samples; where it has none (0) rows are values and count as one each, which
+-- tells nothing of shares.  Raises for what is not there.
 function M.selection(cap, options) return select_query.of(cap, options or {}) end
 
 --- Sums of samples by "thread", "process", "cpu", "stack" or "all" (one sum).  selection: of
@@ -215,9 +217,9 @@ end
 --- The call tree of selected samples (of M.selection, or all of CPU time): stacks whose frames have
 -- the same keys are one path.  Gives {count = number of nodes, parent =, key = FFI u32[count],
 -- self =, total = FFI double[count] (in the source's unit), self_count =, total_count = the same in
--- samples, samples =, weight = of all}; nil and why for one too large.  Nodes 0 to M.ROOTS - 1 are
--- roots: node e stands for stacks that end with reason e and has no key; a node's parent has a
--- lower number.
+-- samples (see M.selection), samples =, weight = of all, unit =, period =}; nil and why for one too
+-- large.  Nodes 0 to M.ROOTS - 1 are roots: node e stands for stacks that end with reason e and has
+-- no key; a node's parent has a lower number.
 function M.tree(cap, keys, selection)
   return trees.build(cap, keys, selection or M.selection(cap))
 end

@@ -65,6 +65,43 @@ describe("the query", function()
     assert.equal(6, rows[1].functions) -- those that have time of their own
   end)
 
+  it("weighs rows that stand for several samples by what they weigh", function()
+    local path = folder .. "/many.usprof"
+    made.capture(path, { duration_ns = 1e9, period = 1e6, file = "/none/app.c",
+      threads = { { tid = 1, name = "a" }, { tid = 2, name = "b" } },
+      samples = {
+        { "main > hot", at = 0, weight = 990e6 },
+        { "main > hot > cold", at = 6e8, weight = 9e6, thread = 1 },
+        { "[3] > lost", at = 6e8, weight = 1e6, thread = 1 },
+      } })
+    local function first(query, column, arguments)
+      local out, err = helper.microscope(("query %s --format json many.usprof%s"):format(query,
+        arguments and " -- " .. arguments or ""), folder)
+      assert.equal("", err)
+      return cjson.decode(out).rows[1][column], cjson.decode(out).rows
+    end
+    for _, query in ipairs { "hot-lines", "threads" } do
+      assert.near(0.99, (first(query, "share")), 1e-12, query)
+    end
+    assert.near(0.999, (first("ends", "share")), 1e-12)
+    assert.near(1, (first("top-by-thread", "share")), 1e-12)
+    local low, rows = first("modules", "low")
+    assert.same({ 1, 1000 }, { rows[1].share, rows[1].samples })
+    assert.is_true(low > 0.99)
+    local _, around = first("sandwich", "share", "hot")
+    assert.near(9 / 999, one(around, "role", "callee").share, 1e-12)
+    assert.equal(9, one(around, "role", "callee").samples)
+    local _, changes = first("changes", "change")
+    assert.same({ 1, 0, "less" }, { changes[1].first, changes[1].rest, changes[1].verdict })
+    local cap = assert(microscope.open(path))
+    local tree = assert(microscope.tree(cap, microscope.keys(cap)))
+    local sums = microscope.sums(cap, "thread")
+    assert.same({ 1000, 990, 10 }, { tree.samples, sums.samples[0], sums.samples[1] })
+    local lane = microscope.lanes(cap, { from_ns = 5e8, to_ns = 7e8, by = "all" }).lanes[1]
+    assert.same({ 10e6, 10 }, { lane.total_weight, lane.total_samples })
+    cap:close()
+  end)
+
   it("reads no source from what has no end", function()
     local fifo = folder .. "/fifo.c"
     helper.run("mkfifo " .. fifo)

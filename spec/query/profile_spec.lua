@@ -314,7 +314,7 @@ describe("row loops stay compiled:", function()
     assert.same({}, helper.interpreted(samples._add, stack, weight, source, rows, 0, out))
     assert.same({}, helper.interpreted(samples._add_kept, stack, weight, source, rows, 0, keep,
       out))
-    assert.same({}, helper.interpreted(samples._sum, out, 0, stacks))
+    assert.same({}, helper.interpreted(samples.sum, out, 0, stacks))
   end)
 
   it("add_weights, add_up, link and sum", function()

@@ -2,6 +2,8 @@
 
 local ffi = require("ffi")
 
+local samples_query = require("microscope.query.samples")
+
 local M = {}
 
 local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
@@ -66,8 +68,8 @@ local function dimension(cap, by)
   error(("by: '%s' is none of thread, process, cpu, stack, all"):format(tostring(by)), 4)
 end
 
---- Sums of selected samples; see M.sums of microscope.
-function M.sums(cap, by, selection)
+-- Sums of rows and of their weights.
+local function add_rows(cap, by, selection)
   local column, map, count = dimension(cap, by)
   local out = { by = by, count = count, weight = f64(count + 1), samples = f64(count + 1) }
   local rows = cap:rows("samples")
@@ -78,6 +80,19 @@ function M.sums(cap, by, selection)
   else
     add(id, weight, selection.rows, rows, out.weight, out.samples)
   end
+  return out
+end
+
+-- A row may stand for several samples: with a period its weight tells how many.
+local function count_samples(selection, weight, count, out)
+  local period = selection.period or 0
+  if period > 0 then samples_query.divide(weight, period, count, out) end
+end
+
+--- Sums of selected samples; see M.sums of microscope.
+function M.sums(cap, by, selection)
+  local out = add_rows(cap, by, selection)
+  count_samples(selection, out.weight, out.count, out.samples)
   return out
 end
 
@@ -121,7 +136,7 @@ function M.lanes(cap, options, selection)
     error("lanes: buckets must be a whole number of 1 to 1000000", 3)
   end
   local column, map, count = dimension(cap, by)
-  local sums = M.sums(cap, by, selection)
+  local sums = add_rows(cap, by, selection)
   local lane_map, ids = lanes_of(sums)
   if #ids * buckets > 2 ^ 27 then
     error(("lanes: %d lanes of %d buckets are too many"):format(#ids, buckets), 3)
@@ -135,11 +150,14 @@ function M.lanes(cap, options, selection)
       cap:rows("samples"), ffi.cast("uint64_t", from), ffi.cast("uint64_t", to),
       buckets / (to - from), buckets - 1, buckets, weight, samples)
   end
+  count_samples(selection, weight, #ids * buckets, samples)
   local lanes = {}
   for i, id in ipairs(ids) do
-    lanes[i] = { id = id, weight = part_of(weight, i, buckets),
-      samples = part_of(samples, i, buckets), total_weight = sums.weight[id],
-      total_samples = sums.samples[id] }
+    local lane = { id = id, weight = part_of(weight, i, buckets),
+      samples = part_of(samples, i, buckets) }
+    lane.total_weight = samples_query.sum(lane.weight, 0, buckets)
+    lane.total_samples = samples_query.sum(lane.samples, 0, buckets)
+    lanes[i] = lane
   end
   return { by = by, buckets = buckets, from_ns = from, to_ns = to,
     bucket_ns = (to - from) / buckets, unit = selection.unit, lanes = lanes }

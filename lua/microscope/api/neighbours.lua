@@ -44,7 +44,7 @@ end
 local function entries(weight, samples, count)
   local out = {}
   for k = 0, count do
-    if samples[k] > 0 then
+    if weight[k] > 0 then
       out[#out + 1] = { key = k < count and k or nil, weight = weight[k], samples = samples[k] }
     end
   end

@@ -1,6 +1,8 @@
 --- select.lua - which samples are meant: by time, thread, process, CPU and source.
 --
--- selection = { rows = FFI u8[samples] of 0 and 1, count =, weight =, source = its id, unit = }
+-- selection = { rows = FFI u8[samples] of 0 and 1, count = how many rows, weight =,
+--   source = its id, unit =, period = the source's (0: none),
+--   samples = how many the rows stand for }
 
 local ffi = require("ffi")
 
@@ -85,7 +87,8 @@ function M.source(cap, id)
 end
 
 local function time_of(value, default)
-  if value == nil or value == math.huge then return default end
+  if value == nil then return default end
+  if value >= 2 ^ 64 then return LATEST end
   return u64(math.max(0, value))
 end
 
@@ -115,10 +118,13 @@ function M.of(cap, options)
     if options.where then count = keep_where(cap, options.where, rows, taken) end
     weight = add_weight(cap:array("samples", "weight"), rows, taken)
   end
+  local period = source and source.period or 0
   return {
     rows = taken,
     count = count,
     weight = weight,
+    period = period,
+    samples = period > 0 and weight / period or count,
     source = source and source.id,
     unit = source and source.unit or "count",
   }

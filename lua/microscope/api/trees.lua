@@ -1,6 +1,7 @@
 --- trees.lua - trees of the public API: query/tree.lua's, which also count samples.
 --
--- Beside weights a tree has self_count and total_count, by node; transforms keep them.
+-- Beside weights a tree has self_count and total_count, by node; transforms keep them.  A row may
+-- stand for several samples: with a period its weight tells how many; without one a row is one.
 
 local ffi = require("ffi")
 
@@ -27,26 +28,37 @@ local function add_to_nodes(values, node_of, stacks, out)
 end
 
 -- A tree with its counts, from how many samples each stack has.
-local function with_counts(tree, counts, stacks, unit)
+local function with_counts(tree, counts, stacks, unit, period)
   local self, total = f64(tree.count), f64(tree.count)
   add_to_nodes(counts, tree.node_of, stacks, self)
   ffi.copy(total, self, tree.count * 8)
   tree_query.add_up(tree.parent, tree.count, total)
-  tree.self_count, tree.total_count, tree.unit = self, total, unit
+  tree.self_count, tree.total_count, tree.unit, tree.period = self, total, unit, period
   tree.samples = 0
   for root = 0, tree_query.ROOTS - 1 do tree.samples = tree.samples + total[root] end
   tree._counts, tree._stacks = counts, stacks
   return tree
 end
 
+-- How many samples each stack has.
+local function counts_of(cap, weights, selection, source, filter)
+  local period = selection.period or 0
+  if period == 0 then return samples_query.counts(cap, source, filter) end
+  local stacks = cap:rows("stacks")
+  local out = f64(stacks + 1)
+  samples_query.divide(weights.weight, period, stacks, out)
+  return out
+end
+
 --- The call tree of a selection; see M.tree of microscope.
 function M.build(cap, keys, selection)
   local source = selection.source or NO_SOURCE
   local function filter(first) return selection.rows + first end
-  local tree = tree_query.build(cap, keys, samples_query.weights(cap, source, filter))
+  local weights = samples_query.weights(cap, source, filter)
+  local tree = tree_query.build(cap, keys, weights)
   if not tree then return nil, "its stacks have more frames than a tree can hold" end
-  tree = with_counts(tree, samples_query.counts(cap, source, filter), cap:rows("stacks"),
-    selection.unit)
+  tree = with_counts(tree, counts_of(cap, weights, selection, source, filter), cap:rows("stacks"),
+    selection.unit, selection.period)
   -- The filter's pointers do not keep the selection's rows alive: the tree does.
   tree._selection = selection
   return tree
@@ -63,13 +75,13 @@ function M.transform(tree, keys, kind, mask)
   if not mask and kind ~= "collapse" then error("transform: " .. kind .. " needs a mask", 3) end
   if not tree.node_of then error("transform: this tree has no stacks any more", 3) end
   local out, weight = apply(tree, keys, mask, tree._stacks)
-  return with_counts(out, tree._counts, tree._stacks, tree.unit), weight
+  return with_counts(out, tree._counts, tree._stacks, tree.unit, tree.period), weight
 end
 
 --- What runs in and below a mask's functions; see M.subtree of microscope.
 function M.subtree(tree, keys, mask)
   return with_counts(focus.subtree(tree, keys, mask, tree._stacks), tree._counts, tree._stacks,
-    tree.unit)
+    tree.unit, tree.period)
 end
 
 --- Costs by key, in weights and samples.

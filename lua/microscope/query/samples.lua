@@ -25,7 +25,8 @@ local function add(stack, weight, source, rows, wanted, out)
   return count
 end
 
-local function sum(values, first, count)
+--- The sum of values[first] to values[count - 1].
+function M.sum(values, first, count)
   local total = 0
   for i = first, count - 1 do total = total + values[i] end
   return total
@@ -50,6 +51,11 @@ local function add_kept(stack, weight, source, rows, wanted, keep, out)
   return count, others, left_out
 end
 
+--- How many samples of a period weights stand for: a row may stand for several.
+function M.divide(weight, period, count, out)
+  for i = 0, count - 1 do out[i] = weight[i] / period end
+end
+
 --- The weights of a capture's stacks, of one source (a row of `sources`).  filter, when given, is
 -- a function(first, rows) that gives an FFI u8 array of `rows`: 0 for the sample rows from number
 -- `first` on that are left out (where.bind makes one).
@@ -70,7 +76,7 @@ function M.weights(cap, source, filter)
   return {
     weight = out,
     samples = samples,
-    total = sum(out, 0, stacks),
+    total = M.sum(out, 0, stacks),
     left_out = { samples = others, weight = left_out },
   }
 end
@@ -95,5 +101,5 @@ function M.counts(cap, source, filter)
 end
 
 M._count_kept = count_kept
-M._add, M._add_kept, M._sum = add, add_kept, sum
+M._add, M._add_kept = add, add_kept
 return M
