@@ -46,6 +46,19 @@ static void skip_unless_root(void) {
   print_message("skipped: root is needed (map_files, namespaces)\n");
   skip();
 }
+/* In a chroot whose root folder is no mount point mounts cannot be made private: what a test mounts
+ * would show outside. */
+static void skip_unless_mounts_can_be_private(void) {
+  fflush(NULL);
+  pid_t pid = fork();
+  int status = 0;
+  if (pid == 0)
+    _exit(unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ? errno : 0);
+  waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  print_message("skipped: mounts of its own are needed (%s)\n", strerror(WEXITSTATUS(status)));
+  skip();
+}
 /* Without capabilities, as an unprivileged recorder is: in a child that exits with the result. */
 static void as_nobody(int (*body)(void)) {
   fflush(NULL);
@@ -269,6 +282,7 @@ static void enter_chroot(void) {
 static void opens_in_other_views(void **state) {
   (void)state;
   skip_unless_root();
+  skip_unless_mounts_can_be_private();
   struct mic_image_file file;
   make("lib", "outer one");
   pid_t pid = start_mapper(&(struct mapper){.name = path_of_file, .before = hide_behind_tmpfs});
@@ -371,6 +385,7 @@ static bool overlay_works(void) {
 static void opens_through_an_overlay(void **state) {
   (void)state;
   skip_unless_root();
+  skip_unless_mounts_can_be_private();
   if (!overlay_works()) {
     print_message("skipped: this kernel mounts no overlay on tmpfs\n");
     skip();
