@@ -82,6 +82,9 @@ static void take_program_header(struct mic_elf *elf, const Elf64_Phdr *p) {
   } else if (p->p_type == PT_GNU_EH_FRAME) {
     elf->eh_frame_vaddr = p->p_vaddr;
     elf->eh_frame_size = p->p_memsz;
+  } else if (p->p_type == PT_DYNAMIC) {
+    elf->dynamic_offset = p->p_offset;
+    elf->dynamic_size = p->p_filesz;
   } else if (p->p_type == PT_NOTE && !elf->build_id_size) {
     const uint8_t *notes = mic_elf_bytes(elf, p->p_offset, p->p_filesz);
     if (notes) mic_elf_find_build_id(elf, notes, p->p_filesz, p->p_align);

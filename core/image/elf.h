@@ -54,7 +54,8 @@ uint64_t mic_elf_entry(const struct mic_elf *elf);
 uint16_t mic_elf_type(const struct mic_elf *elf); /* ET_EXEC, ET_DYN */
 const struct mic_elf_segment *mic_elf_segments(const struct mic_elf *elf, size_t *count);
 /* False when the image has no such section.  A malformed or undecompressable one is an error
- * in *err and false (err->code stays MIC_OK when it is just absent). */
+ * in *err and false (err->code stays MIC_OK when it is just absent).  An image without section
+ * headers has .dynsym, .dynstr, .rela.dyn and .rela.plt as its dynamic linker finds them. */
 bool mic_elf_section(struct mic_elf *elf, const char *name, struct mic_elf_section *out,
                      struct mic_error *err);
 /* The bytes of the image at an ELF address, from its PT_LOAD segments; NULL when not in the file.

@@ -151,6 +151,7 @@ bool mic_elf_section(struct mic_elf *elf, const char *name, struct mic_elf_secti
   Elf64_Shdr s;
   uint64_t index;
   bool old_form;
+  if (!elf->section_count) return mic_elf_dynamic_section(elf, name, out);
   if (!find_section(elf, name, &index, &s, &old_form) || s.sh_type == SHT_NOBITS) return false;
   const uint8_t *bytes = mic_elf_bytes(elf, s.sh_offset, s.sh_size);
   if (!bytes) {

@@ -187,6 +187,43 @@ static void symbols_come_first(void **state) {
   mic_symbols_close(symbols);
 }
 
+/* Takes the section headers off, as sstrip does. */
+static void take_headers_off(const char *program) {
+  static const uint8_t zeros[8];
+  int fd = open(in_dir(program), O_RDWR | O_CLOEXEC);
+  assert_true(fd >= 0);
+  assert_int_equal(pwrite(fd, zeros, 8, 40), 8); /* e_shoff */
+  assert_int_equal(pwrite(fd, zeros, 4, 60), 4); /* e_shnum, e_shstrndx */
+  close(fd);
+}
+
+/* What the dynamic linker knows has its name, and functions have their starts. */
+static void names_without_section_headers(void **state) {
+  (void)state;
+  static const char *const styles[] = {"gnu", "sysv", "both"};
+  for (size_t i = 0; i < 3; i++) {
+    sh("gcc -O2 -rdynamic -Wl,--hash-style=%s $SRC/cold.c -o full && strip -s -o off full",
+       styles[i]);
+    take_headers_off("off");
+    struct symbol_list list = list_symbols("full");
+    struct mic_symbols *symbols = open_symbols("off");
+    const struct mic_symbol *s;
+    size_t named = 0;
+    for (size_t k = 0; k < list.count; k++) {
+      const struct symbol_line *l = &list.at[k];
+      if (l->type != 'T' || l->size == 0) continue;
+      assert_int_equal(mic_symbols_lookup(symbols, l->value + l->size - 1, &s), 1);
+      assert_string_equal(s->name, l->name);
+      named++;
+    }
+    assert_true(named >= 3); /* _start, main, work */
+    assert_int_equal(mic_symbols_lookup(symbols, address_of("full", "work.cold"), &s), 1);
+    assert_string_equal(s->linkage_name, "");
+    mic_symbols_close(symbols);
+    free(list.at);
+  }
+}
+
 /* An FDE made to cover everything, past the end of its segment, names nothing. */
 static void an_fde_that_leaves_its_segment_is_no_piece(void **state) {
   (void)state;
@@ -212,6 +249,7 @@ int main(void) {
     cmocka_unit_test(debug_frame_alone_names),
     cmocka_unit_test(nothing_is_named_without_an_fde),
     cmocka_unit_test(symbols_come_first),
+    cmocka_unit_test(names_without_section_headers),
     cmocka_unit_test(an_fde_that_leaves_its_segment_is_no_piece),
   };
   return cmocka_run_group_tests(tests, fixture_begin, fixture_end);
