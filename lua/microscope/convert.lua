@@ -28,6 +28,7 @@ local SHIPPED = {
   "perf",
   "perf-script",
   "firefox",
+  "gecko",
   "speedscope",
   "otlp",
   "chrome",
