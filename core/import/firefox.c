@@ -25,7 +25,7 @@ struct reading {
   struct mic_error *err;
   struct mic_json json;
   struct mic_path path;
-  bool second, shares, seen;
+  bool second, shares, seen, processed;
   struct mic_firefox_tables shared, own;
   MIC_VEC(uint8_t) weight_units; /* mic_unit of each thread's weights */
   MIC_VEC(struct lib) libs;
@@ -50,6 +50,10 @@ static const struct mic_firefox_tables *names(const struct reading *r) {
   return r->shares ? &r->shared : &r->own;
 }
 
+static const struct mic_firefox_tables *sources(const struct reading *r) {
+  return r->shared.columns[FF_SOURCE_FILE].count ? &r->shared : &r->own;
+}
+
 /* A value of a column, or null where the column is shorter or not there. */
 static int64_t get(const struct mic_firefox_tables *t, enum mic_firefox_column column,
                    int64_t row) {
@@ -59,7 +63,7 @@ static int64_t get(const struct mic_firefox_tables *t, enum mic_firefox_column c
 
 /* The writer's string of an index; 0 for null and for what is none. */
 static uint32_t string(const struct reading *r, int64_t index) {
-  const struct mic_firefox_tables *t = names(r);
+  const struct mic_firefox_tables *t = r->shared.strings.count ? &r->shared : &r->own;
   return index >= 0 && (uint64_t)index < t->strings.count ? t->strings.at[index] : 0;
 }
 
@@ -90,7 +94,7 @@ static int place_of(struct reading *r, int64_t frame, uint32_t *place) {
   if (*place != MIC_NONE) return 0;
   uint32_t name = string(r, get(t, FF_FUNC_NAME, function));
   uint32_t file = string(r, get(t, FF_FUNC_FILE, function));
-  if (!file) file = string(r, get(t, FF_SOURCE_FILE, get(t, FF_FUNC_SOURCE, function)));
+  if (!file) file = string(r, get(sources(r), FF_SOURCE_FILE, get(t, FF_FUNC_SOURCE, function)));
   file = file ? mic_build_file(r->build, file) : MIC_NONE;
   uint32_t module = module_of(r, function);
   uint32_t id =
@@ -310,7 +314,8 @@ static int take_table(struct reading *r, struct mic_firefox_tables *tables, uint
 static int take_first(struct reading *r, const struct mic_json_token *token) {
   const struct mic_path *path = &r->path;
   int64_t start;
-  if (token->kind == MIC_JSON_OBJECT && mic_path_is(path, "shared")) r->shares = true;
+  /* From 56 on strings are shared, from 58 on sources, from 60 on all tables. */
+  if (token->kind == MIC_JSON_OBJECT && mic_path_is(path, "shared", "stackTable")) r->shares = true;
   if (token->kind == MIC_JSON_ARRAY && mic_path_is(path, "threads")) r->seen = true;
   if (token->kind == MIC_JSON_OBJECT && mic_path_is(path, "libs", "*"))
     *mic_vec_push(&r->libs) = (struct lib){0};
@@ -318,6 +323,8 @@ static int take_first(struct reading *r, const struct mic_json_token *token) {
   if (mic_path_is(path, "libs", "*")) take_lib(r, token);
   if (mic_path_is(path, "meta", "categories", "*") && mic_json_key(token, "name"))
     *mic_vec_push(&r->categories) = text_of(r, token);
+  if (mic_path_is(path, "meta") && mic_json_key(token, "preprocessedProfileVersion"))
+    r->processed = true;
   if (mic_path_is(path, "meta") && mic_json_key(token, "startTime") &&
       mic_json_scaled(token->bytes, token->size, 1000000, &start))
     r->start_ns = start;
@@ -399,9 +406,9 @@ MIC_EXPORT int mic_firefox_read(struct mic_input *input, struct mic_writer *writ
   };
   r.json.data = &r;
   int code = mic_json_parse(&r.json, r.err);
-  if (!code && !r.seen)
-    code = mic_fail(r.err, MIC_EFORMAT, "%.150s: it has no threads: no processed Firefox profile",
-                    r.input_name);
+  if (!code && (!r.seen || !r.processed))
+    code = mic_fail(r.err, MIC_EFORMAT, "%.120s: no processed Firefox profile: it has no %s",
+                    r.input_name, r.seen ? "meta.preprocessedProfileVersion" : "threads");
   if (!code) code = mic_input_rewind(input, r.err);
   if (!code) {
     r.second = true;

@@ -146,7 +146,10 @@ describe("convert from", function()
     end)
 
     it("reads tables of threads and shared ones, in any order", function()
-      for _, text in ipairs { old(), new() } do
+      -- From version 56 on strings are shared while tables are not yet.
+      local between = old():gsub(',"stringTable":(%b[])', "") .. ""
+      between = between:sub(1, -2) .. ',"shared":{"stringArray":["main","work","w.c","GC"]}}'
+      for _, text in ipairs { old(), between, new() } do
         local got, said = read("firefox", text)
         assert.same({ main = 1, ["main;work"] = 1 }, got.samples)
         assert.equal("microscope convert: left out of in.json: 1 samples without a stack; "
@@ -190,6 +193,7 @@ describe("convert from", function()
       refused("firefox", old(nil, '"samples":{"stack":["x"],"time":[0]}'),
         "no number where one must be")
       refused("firefox", '{"meta":{"preprocessedProfileVersion":47}}', "no threads")
+      refused("firefox", '{"meta":{"version":24},"threads":[]}', "no meta.preprocessed")
       refused("firefox", old():sub(1, -9), "the text ends too early")
     end)
   end)
