@@ -299,8 +299,15 @@ function M.groups(cap, profile, by) return groups_query.of(cap, profile, by) end
 -- not amounts), measure ("self" or "total").  Gives {rows = a list of {class=, base=, other=,
 -- difference=, low=, high=, noise=}, the largest first; base=, other=, pairs=, ...}: low and high
 -- bound the difference with 95 % confidence, noise says that chance explains it.  Functions pair
--- by identity, also across rebuilds.
+-- by identity, also across rebuilds.  Raises for profiles of different units or kinds of keys.
 function M.diff(base_cap, base, cap, profile, options)
+  local a, b = base.source, profile.source
+  if not a or not b or not diff_query.compares(a, b) then
+    error(("diff: the base measured %s and the other %s: their units do not compare"):format(
+      a and "'" .. a.name .. "'" or "nothing", b and "'" .. b.name .. "'" or "nothing"), 2)
+  elseif base.lines ~= profile.lines then
+    error("diff: one profile tells functions apart by line, the other does not", 2)
+  end
   return diff_query.of(base_cap, base, cap, profile, options or {})
 end
 

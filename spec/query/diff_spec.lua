@@ -169,6 +169,27 @@ describe("a difference", function()
     assert.is_false(d.rows[1].noise)
   end)
 
+  -- What is left after a choice is itself known from samples alone.
+  it("of times is as sure as all that was recorded, whatever was left out", function()
+    local base_cap, other_cap = capture_of { { "f", 100 }, { "g", 9900 } },
+      capture_of { { "f", 120 }, { "g", 9880 } }
+    local all, of = compare(base_cap, other_cap)
+    local function row_of(d, describe)
+      for _, row in ipairs(d.rows) do
+        if describe(row.class).name == "f" then return row end
+      end
+    end
+    local want = row_of(all, of)
+    assert.is_true(want.noise)
+    local transforms = { { kind = "drop", symbol = "g" } }
+    local row = row_of(compare(base_cap, other_cap, {}, { transforms = transforms }))
+    assert.same({ want.difference, want.low, want.high, true },
+      { row.difference, row.low, row.high, row.noise })
+    -- Shares are of what is left: f is all of it.
+    local shares = compare(base_cap, other_cap, { share = true }, { transforms = transforms })
+    assert.same({}, shares.rows)
+  end)
+
   it("of trees joins both, by name", function()
     local base_cap, other_cap = fake.stacks { { "main > a > x", 3 }, { "main > b", 2 } },
       fake.stacks { { "main > b > y", 4 }, { "main > a > x", 3 } }

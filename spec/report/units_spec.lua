@@ -95,6 +95,17 @@ describe("a comparison", function()
     local capture = require("microscope.capture")
     assert(capture.generate { path = folder .. "/b.usprof", samples = 10, stacks = 5 })
     local _, err, status = helper.microscope("report b.usprof --base a.usprof", folder)
+    local microscope = require("microscope")
+    local a, b = assert(capture.open(folder .. "/a.usprof")),
+      assert(capture.open(folder .. "/b.usprof"))
+    local counts, times = assert(microscope.profile(a)), assert(microscope.profile(b))
+    assert.has_error(function() microscope.diff(a, counts, b, times) end,
+      "diff: the base measured 'samples' and the other 'cpu-clock': their units do not compare")
+    local lines = assert(microscope.profile(b, { lines = true }))
+    assert.has_error(function() microscope.diff(b, times, b, lines) end,
+      "diff: one profile tells functions apart by line, the other does not")
+    a:close()
+    b:close()
     helper.remove(folder)
     assert.equal(1, status)
     assert.matches("^microscope report: a.usprof measured 'samples' and b.usprof 'cpu%-clock'", err)

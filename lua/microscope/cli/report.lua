@@ -231,7 +231,7 @@ end
 local function check_sources(base, other, args)
   local a, b = base.source, other.source
   if not a or not b then cli.fail("%s: nothing was measured", a and args.file or args.base) end
-  if a.unit ~= b.unit or a.unit_name ~= b.unit_name or a.is_cpu ~= b.is_cpu then
+  if not require("microscope.query.diff").compares(a, b) then
     cli.fail("%s measured '%s' and %s '%s': their units do not compare (--source chooses)",
       args.base, a.name, args.file or "microscope.usprof", b.name)
   end

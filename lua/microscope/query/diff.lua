@@ -2,14 +2,18 @@
 --
 -- Each difference has its 95 % interval (interval.lua): how far sampling alone could have moved
 -- it.  Where the interval holds 0, noise explains the difference; such rows are marked, not left
--- out.  A source without a period has no intervals.
+-- out.  A source without a period has no intervals.  How much time was recorded is known, however
+-- it fell to functions; how much of it a choice of samples or a focus leaves is known from samples
+-- alone.  So times are as sure as looks at all of it say, and shares, which are of what is left,
+-- as looks at that.
 --
 -- diff = {
 --   by       = "time" (weights in the source's unit) or "share" (of each side's own total)
 --   measure  = "self" or "total": what the differences are of
 --   pairs    (identity.lua)
---   base, other = {costs=, weight=, looks=}: costs (costs.lua) by class; weight of all that is
---              compared; looks: how many samples that is, nil without a period
+--   base, other = {costs=, weight=, recorded=, looks=}: costs (costs.lua) by class; weight of all
+--              that is compared; looks: how many samples that is, nil without a period; recorded:
+--              weight of all samples, those that were left out too
 --   rows     = list of rows that differ, the largest first:
 --              {class=, base=, other=, difference=, low=, high=, noise=}: low and high nil and
 --              noise false without a period; shares are 0 to 1
@@ -33,13 +37,14 @@ local function side_of(p, map, classes)
   return {
     costs = costs_query.flat(p.tree, p.keys, map, classes),
     weight = p.tree.weight,
+    recorded = p.recorded,
     looks = p.looks(p.tree.weight),
     period = p.source and p.source.period or 0,
   }
 end
 
 --- The difference of two weights, as a row's fields: base and other are weights of two sides
--- that have weight= and looks= in all.
+-- that have weight=, recorded=, looks= and period= (M.of).
 function M.difference(by, base, other, base_side, other_side)
   local a, b = base, other
   if by == "share" then
@@ -50,9 +55,8 @@ function M.difference(by, base, other, base_side, other_side)
   if not base_side.looks or not other_side.looks then return out end
   local function bounds(weight, side)
     local k = weight / side.period
-    local low, high = interval.wilson(k, side.looks)
-    if by == "share" then return low, high end
-    return low * side.weight, high * side.weight
+    if by == "share" then return interval.wilson(k, side.looks) end
+    return interval.of_total(k, side.recorded / side.period, side.recorded)
   end
   local base_low, base_high = bounds(base, base_side)
   local other_low, other_high = bounds(other, other_side)
@@ -68,6 +72,11 @@ local function by_size(a, b)
   local x, y = math.abs(a.difference), math.abs(b.difference)
   if x ~= y then return x > y end
   return a.class < b.class
+end
+
+--- Whether two sources (summary.lua) measure in one unit: else their weights do not compare.
+function M.compares(a, b)
+  return a.unit == b.unit and a.unit_name == b.unit_name and a.is_cpu == b.is_cpu
 end
 
 --- Compare two profiles (profile.lua) of the same unit and kind of keys: `other` is looked at,
