@@ -157,6 +157,17 @@ static int64_t fact_string(struct writing *w, const char *key) {
   return value ? string(w, value, size) : 0;
 }
 
+/* The period's digits; facts are any text. */
+static bool read_period(const char *digits, uint64_t size, int64_t *period) {
+  int64_t value = 0;
+  for (uint64_t i = 0; i < size; i++)
+    if (digits[i] < '0' || digits[i] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, digits[i] - '0', &value))
+      return false;
+  *period = value;
+  return true;
+}
+
 static void set_period(struct writing *w, profile_message *part, Mic__Pprof__ValueType *type) {
   for (uint32_t s = 0; s < w->t.sources.rows; s++) {
     if (!w->t.sources.period[s]) continue;
@@ -168,8 +179,7 @@ static void set_period(struct writing *w, profile_message *part, Mic__Pprof__Val
   }
   uint64_t size = 0;
   const char *period = fact(w, "pprof.period", &size);
-  if (!period) return;
-  for (uint64_t i = 0; i < size && i < 18; i++) part->period = part->period * 10 + period[i] - '0';
+  if (!period || !read_period(period, size, &part->period)) return;
   type->type = fact_string(w, "pprof.period_type");
   type->unit = fact_string(w, "pprof.period_unit");
   part->period_type = type;

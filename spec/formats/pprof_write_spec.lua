@@ -3,6 +3,7 @@
 local capture = require("microscope.capture")
 local helper = require("spec.helper")
 local kit = require("spec.formats.kit")
+local made = require("spec.support.made")
 
 local function first_number(text, pattern)
   local digits = text:match(pattern)
@@ -95,6 +96,23 @@ describe("convert to pprof", function()
     kit.convert(folder, "a.usprof c.pb")
     local _, _, status = helper.run("gzip -dc c.pb.gz | cmp - c.pb", folder)
     assert.equal(0, status)
+  end)
+
+  it("keeps the period of an imported profile, and takes no other text for one", function()
+    for given, want in pairs {
+      ["9223372036854775807"] = "9223372036854775807", ["12"] = "12",
+      ["9223372036854775808"] = false,
+      ["1x"] = false, ["-1"] = false, ["\200\200\200\200\200\200\200\200\200"] = false,
+    } do
+      made.capture(folder .. "/period.usprof", { period = 0, samples = { { "main", weight = 5 } },
+        meta = { ["pprof.period"] = given, ["pprof.period_type"] = "wall",
+          ["pprof.period_unit"] = "nanoseconds" } })
+      kit.convert(folder, "period.usprof period.pb")
+      kit.convert(folder, "period.pb back.usprof")
+      local cap = assert(capture.open(folder .. "/back.usprof"))
+      assert.equal(want or nil, cap:meta()["pprof.period"], given)
+      cap:close()
+    end
   end)
 
   it("leaves no file when it fails", function()
