@@ -220,6 +220,8 @@ static int open_file(struct mic_input *in, const char *path, struct mic_error *e
   if (!S_ISREG(st.st_mode)) {
     int code = spool(in, err);
     if (code) return code;
+    /* What was read is gone: whoever opens standard input again gets the same bytes. */
+    if (standard && dup2(in->fd, STDIN_FILENO) < 0) return mic_fail_sys(err, "keeping %s", name);
     if (fstat(in->fd, &st) != 0) return mic_fail_sys(err, "reading %.180s", name);
   }
   in->size = (uint64_t)st.st_size;

@@ -111,7 +111,9 @@ describe("convert from perf.data:", function()
     local _, err, status = helper.run("perf record -q -e cpu-clock -g -o - ./work >pipe.data",
       folder)
     assert(status == 0, err)
-    kit.convert(folder, "- pipe.usprof <pipe.data")
+    _, err, status = helper.run(("cat pipe.data | %s/bin/microscope convert - pipe.usprof"):format(
+      helper.quote(helper.stage)), folder)
+    assert(status == 0, err)
     agree(perf_kit.ours(folder .. "/pipe.usprof"), perf_kit.script(folder, "pipe.data"))
   end)
 
