@@ -20,6 +20,11 @@
  */
 enum { STALL_S = 30 };
 
+/* How large a fetched file may be, unless DEBUGINFOD_MAXSIZE says otherwise (libdebuginfod compares
+ * that with what servers announce only): the debug files of browsers have some GiB, and a server
+ * that never ends fills the disk. */
+#define SIZE_MAX_BYTES (16ULL << 30)
+
 struct mic_fetch {
   debuginfod_client *client;
   const atomic_bool *cancel;
@@ -28,6 +33,8 @@ struct mic_fetch {
   long last;         /* what the last call told of progress */
   uint64_t moved_ns; /* when that last changed */
   bool stalled;      /* servers did not answer: none is asked again */
+  uint64_t size_max;
+  bool too_large; /* what came now was more than that */
   debuginfod_client *(*begin)(void);
   void (*end)(debuginfod_client *);
   void (*set_progress)(debuginfod_client *, debuginfod_progressfn_t);
@@ -74,7 +81,8 @@ static int on_progress(debuginfod_client *client, long a, long b) {
     atomic_store(&f->progress->total, b > 0 ? (uint64_t)b : 0);
   }
   f->stalled = now_ns - f->moved_ns > f->stall_ns;
-  return f->stalled;
+  f->too_large = a > 0 && (uint64_t)a > f->size_max;
+  return f->stalled || f->too_large;
 }
 
 int mic_fetch_new(const atomic_bool *cancel, struct mic_fetch_progress *progress,
@@ -95,6 +103,9 @@ int mic_fetch_new(const atomic_bool *cancel, struct mic_fetch_progress *progress
   }
   long seconds = timeout ? strtol(timeout, NULL, 10) : 0;
   f->stall_ns = (uint64_t)(seconds > 0 && seconds < 86400 ? seconds : STALL_S) * 1000000000u;
+  const char *most = getenv(DEBUGINFOD_MAXSIZE_ENV_VAR);
+  long bytes = most ? strtol(most, NULL, 10) : 0;
+  f->size_max = bytes > 0 ? (uint64_t)bytes : SIZE_MAX_BYTES;
   f->cancel = cancel;
   f->progress = progress;
   f->set_progress(f->client, on_progress);
@@ -146,6 +157,9 @@ static void add_problem(struct mic_fetch *f, int code, struct mic_problem *probl
   if (f->stalled)
     mic_problem_add(problem, "debuginfod: no answer within %llu s",
                     (unsigned long long)(f->stall_ns / 1000000000u));
+  else if (f->too_large)
+    mic_problem_add(problem, "debuginfod: a server sent more than %llu bytes",
+                    (unsigned long long)f->size_max);
   else if (code == -ENOENT)
     mic_problem_add(problem, "debuginfod: no server has its build ID");
   else
@@ -162,6 +176,7 @@ char *mic_fetch_file(struct mic_fetch *f, enum mic_fetch_kind kind, const uint8_
   char *path = NULL;
   time_t began = time(NULL);
   f->last = 0;
+  f->too_large = false;
   f->moved_ns = mic_clock_ns();
   working = f;
   atomic_store(&f->progress->bytes, 0);
@@ -176,7 +191,8 @@ char *mic_fetch_file(struct mic_fetch *f, enum mic_fetch_kind kind, const uint8_
     return path;
   }
   free(path);
-  if (f->stalled || atomic_load(f->cancel)) forget_miss(kind, build_id, size, began);
+  if (f->stalled || f->too_large || atomic_load(f->cancel))
+    forget_miss(kind, build_id, size, began);
   if (!atomic_load(f->cancel)) add_problem(f, fd, problem);
   return NULL;
 }

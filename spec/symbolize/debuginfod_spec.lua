@@ -168,6 +168,13 @@ describe("microscope symbolize --debuginfod", function()
     assert.is_true(asked <= 1, err)
   end)
 
+  it("gives up on a server that never ends, and keeps nothing of what it sent", function()
+    named([[behave endless $base/served/words
+      DEBUGINFOD_MAXSIZE=20000000 DEBUGINFOD_URLS=$url symbolize --debuginfod a.usprof
+      test $(du -sb cache | cut -f 1) -lt 1000000]])
+    assert_unnamed("debuginfod: a server sent more than 20000000 bytes")
+  end)
+
   it("gives up on a server that is slower than DEBUGINFOD_TIMEOUT allows", function()
     named([[behave slow $base/served/words
       DEBUGINFOD_TIMEOUT=1 DEBUGINFOD_URLS=$url symbolize --debuginfod a.usprof]])

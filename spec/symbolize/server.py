@@ -2,7 +2,8 @@
 
 server.py MODE FILE FOLDER: listens on a loopback port, writes it to FOLDER/port, and FOLDER/asked
 when somebody connected.  Modes: wrong (answers any request with FILE), slow (FILE, a few bytes a
-second), cut (half of what it announced), silent (takes connections and says nothing).
+second), cut (half of what it announced), silent (takes connections and says nothing), endless
+(sends FILE again and again).
 """
 
 import http.server
@@ -29,10 +30,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if mode == "silent":
             time.sleep(3600)
         self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
+        if mode != "endless":
+            self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if mode == "wrong":
             self.wfile.write(data)
+        elif mode == "endless":
+            while True:
+                self.wfile.write(data)
         elif mode == "cut":
             self.wfile.write(data[: len(data) // 2])
         else:
