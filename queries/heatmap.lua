@@ -22,11 +22,12 @@ return {
   run = function(ctx, args)
     local m, cap = ctx.microscope, ctx.cap
     local row_ns = args.row * 1e9
-    local duration = m.summary(cap).duration_ns
-    local count = math.max(1, math.ceil(duration / row_ns))
+    local selection = ctx.selection({ thread = args.thread })
+    local ends_at = m.lanes(cap, { by = "all", buckets = 1, select = selection }).to_ns
+    local count = math.max(1, math.ceil(ends_at / row_ns))
     if count * args.columns > 1e6 then ctx.fail("%d rows are too many: a longer --row", count) end
     local lanes = m.lanes(cap, { by = "all", buckets = count * args.columns, from_ns = 0,
-      to_ns = count * row_ns, select = ctx.selection({ thread = args.thread }) })
+      to_ns = count * row_ns, select = selection })
     local lane, rows = lanes.lanes[1], {}
     local most = 0
     for b = 0, lane and lanes.buckets - 1 or -1 do most = math.max(most, lane.weight[b]) end

@@ -32,6 +32,7 @@ end
 --- Compile what was typed: an expression, or statements.  The function, or nil, one line, and
 -- whether more lines could make it whole.
 function M.compile(source, environment, name)
+  if source:byte() == 27 then return nil, name .. ": bytecode is not run, only text of Lua" end
   local chunk, as_expression = loadstring("return " .. source, "=" .. name)
   if chunk then return setfenv(chunk, environment) end
   local err

@@ -149,7 +149,8 @@ function M.selection(cap, options) return select_query.of(cap, options or {}) en
 function M.sums(cap, by, selection) return group.sums(cap, by, selection or M.selection(cap)) end
 
 --- Samples over time: lanes of buckets.  options, all optional: by ("thread", "process", "cpu",
--- "all"), buckets (100), from_ns (0), to_ns (the recording's end), select (a selection).
+-- "all"), buckets (100), from_ns (0), to_ns (the recording's end, past the last sample), select (a
+-- selection).
 -- Gives {by=, buckets=, from_ns=, to_ns=, bucket_ns=, unit=, lanes = a list of {id=, weight = FFI
 -- double[buckets], samples = FFI double[buckets], total_weight=, total_samples=}}, only of ids
 -- that have samples.

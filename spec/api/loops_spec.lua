@@ -51,6 +51,8 @@ describe("the row loops of", function()
     local select_query = require("microscope.api.select")
     assert.same({}, helper.interpreted(select_query._both, microscope.zeros("uint8_t", 50000),
       50000, microscope.zeros("uint8_t", 50000)))
+    assert.same({}, helper.interpreted(require("microscope.api.group")._latest,
+      cap:array("samples", "time_ns"), microscope.selection(cap).rows, 50000))
     local trees = require("microscope.api.trees")
     assert.same({}, helper.interpreted(trees._add_to_nodes, tree._counts, tree.node_of,
       cap:rows("stacks"), microscope.zeros("double", tree.count)))

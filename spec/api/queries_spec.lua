@@ -102,6 +102,19 @@ describe("the query", function()
     cap:close()
   end)
 
+  it("loses no sample at the end of a recording", function()
+    made.capture(folder .. "/last.usprof", { duration_ns = 2e9, samples = {
+      { "main > a", at = 0 }, { "main > b", at = 2e9 } } })
+    local cap = assert(microscope.open(folder .. "/last.usprof"))
+    local lanes = microscope.lanes(cap, { by = "all" })
+    assert.same({ 2, 2e9 + 1 }, { lanes.lanes[1].total_samples, lanes.to_ns })
+    cap:close()
+    local out = helper.microscope("query heatmap --format json last.usprof", folder)
+    local total = 0
+    for _, row in ipairs(cjson.decode(out).rows) do total = total + row.weight end
+    assert.equal(2e6, total)
+  end)
+
   it("reads no source from what has no end", function()
     local fifo = folder .. "/fifo.c"
     helper.run("mkfifo " .. fifo)

@@ -42,6 +42,7 @@ describe("microscope query", function()
       ["-e"] = { 2, "option '%-e' requires an argument" },
       ["-e 'x.y'"] = { 1, "expression:1: attempt to index global 'x'" },
       ["-e '1 +'"] = { 1, "expression:1: " },
+      ["-e '\27LJ'"] = { 1, "expression: bytecode is not run, only text of Lua" },
       ["-e 'cap:close() return cap:rows(\"samples\")'"] = { 1, "the capture is closed" },
       ["nope"] = { 1, "no query 'nope' %(microscope query %-%-list shows what is there%)" },
       ["./nope.lua"] = { 1, "no query at %./nope%.lua" },

@@ -114,10 +114,25 @@ local function compose(inner, outer, count)
   return map
 end
 
-local function bounds(cap, options)
+local function latest(time, taken, rows)
+  local last = 0
+  for i = 0, rows - 1 do
+    if taken[i] ~= 0 and time[i] > last then last = tonumber(time[i]) end
+  end
+  return last
+end
+
+-- The recording's end, and past its last sample: an imported recording lasts until just that.
+local function end_of(cap, selection)
   local duration = cap:rows("clocks") > 0
     and tonumber(cap:array("clocks", "duration_ns")[0]) or 0
-  local from, to = options.from_ns or 0, options.to_ns or duration
+  if selection.count == 0 then return duration end
+  return math.max(duration, latest(cap:array("samples", "time_ns"), selection.rows,
+    cap:rows("samples")) + 1)
+end
+
+local function bounds(cap, options, selection)
+  local from, to = options.from_ns or 0, options.to_ns or end_of(cap, selection)
   if to <= from then to = from + 1 end
   return from, to
 end
@@ -141,7 +156,7 @@ function M.lanes(cap, options, selection)
   if #ids * buckets > 2 ^ 27 then
     error(("lanes: %d lanes of %d buckets are too many"):format(#ids, buckets), 3)
   end
-  local from, to = bounds(cap, options)
+  local from, to = bounds(cap, options, selection)
   local weight, samples = f64(#ids * buckets + 1), f64(#ids * buckets + 1)
   local values = by == "process" and cap:rows("threads") or by == "all" and 256 or count
   if selection.count > 0 then
@@ -163,5 +178,5 @@ function M.lanes(cap, options, selection)
     bucket_ns = (to - from) / buckets, unit = selection.unit, lanes = lanes }
 end
 
-M._add, M._add_mapped, M._add_lanes = add, add_mapped, add_lanes
+M._add, M._add_mapped, M._add_lanes, M._latest = add, add_mapped, add_lanes, latest
 return M

@@ -172,6 +172,9 @@ function M.check(args)
   if args.annotate and args.format == "csv" then
     cli.misuse("--annotate is text or json, not csv")
   end
+  if args.flame and args.format ~= "text" then
+    cli.misuse("--format does not go with --flame: a flame graph is a page of HTML")
+  end
   for _, pair in ipairs(REFUSED) do
     local a, b = given(args, pair[1]), given(args, pair[2])
     if a and b then cli.misuse("%s does not go with %s: %s", a, b, pair[3]) end

@@ -20,6 +20,7 @@ done <<LIST
 --samples --fold-inlines
 --samples --sort self
 --samples --min-percent 1
+--flame page.html --format csv
 --sort size
 --min-percent 101
 LIST
