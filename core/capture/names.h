@@ -17,6 +17,8 @@ const char *mic_enum_name(const char *name, uint32_t value);
 /* Why a stack ends, as reports print it in brackets, and what helps ("": nothing does). */
 const char *mic_end_text(uint32_t end);
 const char *mic_end_advice(uint32_t end);
+/* 1 when stacks with this end are whole: nothing called their outermost frame. */
+int32_t mic_end_is_whole(uint32_t end);
 /* ffi:end */
 
 #endif

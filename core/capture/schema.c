@@ -108,6 +108,10 @@ MIC_EXPORT const char *mic_end_text(uint32_t end) {
   }
 }
 
+MIC_EXPORT int32_t mic_end_is_whole(uint32_t end) {
+  return end == MIC_END_OUTERMOST || end == MIC_END_ENTRY || end == MIC_END_NO_CALLER;
+}
+
 MIC_EXPORT const char *mic_end_advice(uint32_t end) {
   switch (end) {
 #define MIC_END(name, number, text, advice) \

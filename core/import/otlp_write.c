@@ -238,7 +238,7 @@ static void put_locations(struct writing *w) {
 }
 
 static int32_t end_location(struct writing *w, uint8_t end) {
-  if (end == MIC_END_OUTERMOST || end == MIC_END_ENTRY || end == MIC_END_NOT_STATED) return 0;
+  if (mic_end_is_whole(end) || end == MIC_END_NOT_STATED) return 0;
   if (w->ends[end]) return (int32_t)w->ends[end];
   char name[128];
   const char *reason = mic_end_text(end);

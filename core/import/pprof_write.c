@@ -525,7 +525,7 @@ static void add_thread(struct writing *w, uint32_t thread) {
 
 /* The reason of a stack that ends short, as a location of its own. */
 static uint64_t end_location(struct writing *w, uint8_t end) {
-  if (end == MIC_END_OUTERMOST || end == MIC_END_ENTRY) return 0;
+  if (mic_end_is_whole(end)) return 0;
   if (end == MIC_END_NOT_STATED && w->unstated) return 0;
   if (w->ends[end]) return w->ends[end];
   char name[128];
@@ -612,7 +612,7 @@ static bool is_unstated(const struct writing *w) {
   bool unstated = false;
   for (uint64_t i = 0; i < w->t.stacks.rows; i++) {
     uint8_t end = w->t.stacks.end[i];
-    if (end == MIC_END_OUTERMOST || end == MIC_END_ENTRY) return false;
+    if (mic_end_is_whole(end)) return false;
     unstated |= end == MIC_END_NOT_STATED;
   }
   return unstated;

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "capture/names.h"
 #include "fixtures/unwind/judge.h"
 #include "unwind/table_internal.h"
 
@@ -104,7 +105,7 @@ static void check_ours(struct tally *t, pid_t pid, const struct judge_map *map,
   judge_pcs(frames, count, pcs);
   t->steps++;
   for (size_t i = 0; i < count; i++) t->by_code += frames[i].evidence == MIC_EVIDENCE_CODE;
-  bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
+  bool whole = mic_end_is_whole(end);
   struct judge_shadow part;
   bool right = whole && judge_agrees(shadow, pcs, count);
   if (!whole && count <= shadow->count + 1) {
@@ -166,7 +167,7 @@ static void report(const struct program *p, const struct tally *t) {
                 p->name, t->steps, t->whole, t->short_typed, t->wrong, t->jumps, t->by_code,
                 t->judge_wrong, t->judged);
   for (size_t i = 0; i < MIC_END_COUNT; i++)
-    if (t->ends[i] && i != MIC_END_OUTERMOST && i != MIC_END_ENTRY)
+    if (t->ends[i] && !mic_end_is_whole((uint32_t)i))
       print_message("%26s end %zu: %lu\n", "", i, t->ends[i]);
 }
 
@@ -304,7 +305,7 @@ static void run_busy(const struct busy *p) {
     enum mic_end end =
       mic_unwind_sample(unwinder, &map.space, &sample.regs, &sample.stack, &frames, &count);
     judge_pcs(frames, count, pcs);
-    bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
+    bool whole = mic_end_is_whole(end);
     if (whole && !judge_agrees(&truth, pcs, count) && verbose())
       print_stack(p->name, &map, frames, count, end, &truth);
     if (whole && judge_agrees(&truth, pcs, count))
@@ -447,7 +448,7 @@ static void compare_with_gdb(const char *name, struct judge_map *map, pid_t pid)
   judge_sample_take(&sample, pid);
   enum mic_end end =
     mic_unwind_sample(unwinder, &map->space, &sample.regs, &sample.stack, &frames, &count);
-  bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
+  bool whole = mic_end_is_whole(end);
   judge_pcs(frames, count, pcs);
   ptrace(PTRACE_DETACH, pid, NULL, (long)SIGSTOP);
   size_t gdb_count = ask_gdb(pid, theirs, JUDGE_DEPTH_MAX);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "capture/names.h"
 #include "unwind/step.h"
 
 /* 16,384 entries of a cache line: 1 MiB, what a core's second-level cache holds here; programs run
@@ -142,6 +143,14 @@ static inline void push_frame(struct mic_unwinder *u, const struct mic_walk *w,
   };
 }
 
+/* Code cannot return to address 0 (vm.mmap_min_addr): nothing called a frame whose proven return
+ * address that is, as runtimes begin their own stacks (Go's runtime.goexit).  Frame pointers prove
+ * no return address; and where a signal interrupted, 0 was run, as by a call of a null pointer. */
+static enum mic_end end_at_zero(const struct mic_walk *w) {
+  if (w->exact) return MIC_END_UNMAPPED_CODE;
+  return w->evidence == MIC_EVIDENCE_FRAME_POINTER ? MIC_END_FRAME_POINTER : MIC_END_NO_CALLER;
+}
+
 static inline __attribute__((always_inline)) enum mic_end
 walk(struct mic_unwinder *u, struct mic_walk *w, const struct mic_reader *reader,
      bool (*read)(const struct mic_reader *, uint64_t, uint64_t *)) {
@@ -152,7 +161,7 @@ walk(struct mic_unwinder *u, struct mic_walk *w, const struct mic_reader *reader
     push_frame(u, w, s);
     enum mic_end end = mic_step(w, s, reader, read);
     if (end != MIC_END_NONE) return end;
-    if (w->regs.r[MIC_REG_RIP] == 0) return MIC_END_UNMAPPED_CODE;
+    if (w->regs.r[MIC_REG_RIP] == 0) return end_at_zero(w);
   }
   return MIC_END_DEPTH_LIMIT;
 }
@@ -178,8 +187,8 @@ static enum mic_end sampled_missing(const struct mic_reader *reader, uint64_t ad
 static size_t reach_of(const struct mic_walk *w, const struct mic_stack_copy *stack,
                        enum mic_end end) {
   uint64_t reach = w->regs.r[MIC_REG_RSP] - stack->address;
-  bool whole = end == MIC_END_OUTERMOST || end == MIC_END_ENTRY;
-  return whole && !w->other_stack && reach <= stack->size ? (size_t)reach : SIZE_MAX;
+  return mic_end_is_whole(end) && !w->other_stack && reach <= stack->size ? (size_t)reach
+                                                                          : SIZE_MAX;
 }
 
 size_t mic_unwinder_reach(const struct mic_unwinder *unwinder) { return unwinder->reach; }

@@ -4,10 +4,14 @@
 -- and the format does not keep is its loss.  A table that no fact stands for is a fact by itself,
 -- under the table's name.  `keeps.NAME` may be a function of the capture that says whether.
 
+local core = require("microscope.core")
+
+local C = core.C
+
 local M = {}
 
 local NATIVE, ANON, UNMAPPED, FILE = 0, 2, 3, 5 -- mic_location
-local NOT_STATED, WHOLE = 19, 2 -- mic_end: up to WHOLE stacks are whole
+local NOT_STATED = 19 -- MIC_END_NOT_STATED
 
 -- Whether any row's value is not the one that means nothing.
 local function other_than(values, rows, nothing)
@@ -34,7 +38,8 @@ end
 local function short_ends(cap)
   local ends, rows = cap:array("stacks", "end")
   for i = 0, rows - 1 do
-    if ends[i] > WHOLE and ends[i] ~= NOT_STATED then return true end
+    local code = ends[i]
+    if code ~= 0 and code ~= NOT_STATED and C.mic_end_is_whole(code) == 0 then return true end
   end
   return false
 end

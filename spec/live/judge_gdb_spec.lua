@@ -13,7 +13,8 @@ local NONE = capture.NONE
 -- gdb's frame kinds (gdb.FrameType).
 local INLINE, TAIL_CALL, SIGNAL = 2, 3, 4
 local SIGNAL_KIND = 1 -- MIC_LOCATION_SIGNAL
-local WHOLE = { [1] = true, [2] = true } -- MIC_END_OUTERMOST, MIC_END_ENTRY
+-- MIC_END_OUTERMOST, MIC_END_ENTRY, MIC_END_NO_CALLER
+local WHOLE = { [1] = true, [2] = true, [20] = true }
 
 local function have(program)
   return select(3, helper.run("command -v " .. program)) == 0

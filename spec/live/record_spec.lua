@@ -194,6 +194,39 @@ END
       summary.sampled_ns .. " " .. summary.program_user_ns)
   end)
 
+  -- Go's stacks begin in runtime.goexit, which nothing called: its return address is 0.
+  it("sees Go's stacks whole", function()
+    helper.write(folder .. "/busy.go", [[
+package main
+import "fmt"
+//go:noinline
+func leaf(n int) int { s := 0; for i := 0; i < n; i++ { s += i ^ n }; return s }
+//go:noinline
+func middle(n int) int { return leaf(n) + 1 }
+func main() {
+  done := make(chan int)
+  go func() {
+    s := 0
+    for i := 0; i < 300; i++ { s += middle(1000000) }
+    done <- s
+  }()
+  fmt.Println(<-done)
+}
+]])
+    local _, err, status = helper.run(("HOME=%s GOCACHE=%s/gocache GOFLAGS=-mod=mod go build -o "
+      .. "busy busy.go"):format(helper.quote(folder), helper.quote(helper.build)), folder)
+    assert(status == 0, err)
+    shell("$MICROSCOPE record -q -F 1999 -o a.usprof ./busy")
+    local all, whole = 0, 0
+    for _, entry in ipairs(report("a.usprof").ends) do
+      all = all + entry.samples
+      whole = whole + (entry.whole and entry.samples or 0)
+    end
+    assert.is_true(all > 100 and whole >= 0.95 * all, whole .. " of " .. all)
+    assert.matches("main.main.func1.*main.middle.*main.leaf",
+      (helper.microscope("report --tree a.usprof", folder)))
+  end)
+
   it("keeps what it was recorded with", function()
     shell("$MICROSCOPE record -q -F 1999 --stack-bytes 8K --budget 50 $SPIN 0.2")
     local settings = report("microscope.usprof").summary.settings

@@ -14,17 +14,14 @@ local FRAME_POINTER = 2 -- MIC_EVIDENCE_FRAME_POINTER
 
 local NOT_STATED = 19 -- MIC_END_NOT_STATED
 
--- MIC_END_OUTERMOST and MIC_END_ENTRY: whole stacks (core/capture/ends.def).
-local WHOLE = { [1] = true, [2] = true }
-
 --- Whether stacks with this end are whole.
-function M.is_whole(code) return WHOLE[code] == true end
+function M.is_whole(code) return C.mic_end_is_whole(code) == 1 end
 
 --- Whether nothing is known of how stacks with this end end: an imported file does not state it.
 function M.is_not_stated(code) return code == NOT_STATED end
 
 --- Whether a report says nothing of the end where the stack begins: it is whole, or not stated.
-function M.is_silent(code) return WHOLE[code] == true or code == NOT_STATED end
+function M.is_silent(code) return M.is_whole(code) or code == NOT_STATED end
 
 -- A text of C's, or nil for a code that this version has no words for.
 local function words(pointer)
