@@ -66,6 +66,25 @@ describe("the flame graph", function()
       .getBoundingClientRect().width)]]):format(label)
   end
 
+  it("holds all that was chosen, and leaves out nothing that weighs nothing", function()
+    made.capture(folder .. "/part.usprof", {
+      threads = { { tid = 1, name = "a" }, { tid = 2, name = "b" } },
+      samples = { { "main > work", n = 10 }, { "alone", n = 5 },
+        { "main > other > more", n = 9, thread = 1 } },
+    })
+    local _, err, status = helper.microscope("report part.usprof --flame part.html --merge alone"
+      .. " --where 'thread = a'", folder)
+    assert.same({ "", 0 }, { err, status })
+    local page = helper.read(folder .. "/part.html")
+    assert.equal("15000000", page:match('"total":(%d+)'))
+    assert.equal("0", page:match('"hidden":(%d+)'))
+    local at_top = 0
+    for parent, total in page:match('"nodes":(%b[])'):gmatch("%d+,(%d+),(%d+),%d+") do
+      if parent == "0" then at_top = at_top + total end
+    end
+    assert.equal(15e6, at_top)
+  end)
+
   it("draws each frame as wide as its share", function()
     local values = browse(page_of("a"), { { eval = LABELS }, { eval = width("main") },
       { eval = width("work") }, { eval = width("parse") }, { eval = "document.title" },
@@ -159,7 +178,7 @@ describe("the flame graph", function()
     helper.microscope("report --flame s.html --min-percent 35 a.usprof", folder)
     local values = browse("s.html", { { eval = LABELS },
       { eval = "document.getElementById('details').textContent" } })
-    assert.equal(7, #values[1])
+    assert.equal(6, #values[1])
     assert.matches("2 nodes too small to see are left out", values[2])
   end)
 end)

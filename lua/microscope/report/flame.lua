@@ -11,10 +11,11 @@ local keys_query = require("microscope.query.keys")
 local page = require("microscope.report.flame_page")
 local text = require("microscope.report.text")
 local tree_query = require("microscope.query.tree")
+local walk = require("microscope.query.walk")
 
 local M = {}
 
-local NONE, ROOTS = tree_query.NONE, tree_query.ROOTS
+local ROOTS = tree_query.ROOTS
 
 -- Nodes under this share of all are left out: less than a tenth of a pixel on a wide screen.
 M.MIN_SHARE = 0.00005
@@ -50,58 +51,16 @@ local function namer(cap, keys)
   end
 end
 
-local function by_weight(tree)
-  return function(a, b)
-    if tree.total[a] ~= tree.total[b] then return tree.total[a] > tree.total[b] end
-    return a < b
-  end
-end
-
--- The children of a node that are large enough, the heaviest last, as they are taken from the
--- end; and how many were left out.
-local function children_of(tree, first, next_one, node, least)
-  local out, hidden, child = {}, 0, first[node]
-  while child ~= NONE do
-    if tree.total[child] >= least then out[#out + 1] = child else hidden = hidden + 1 end
-    child = next_one[child]
-  end
-  return out, hidden
-end
-
--- What stands at the top: what whole stacks, and those whose end is not stated, begin with, and the
--- roots of those that end short.
-local function tops(tree, first, next_one, least)
-  local out, hidden = {}, 0
-  for code = 0, ROOTS - 1 do
-    if tree.total[code] > 0 and ends_query.is_silent(code) then
-      local children, more = children_of(tree, first, next_one, code, least)
-      for _, child in ipairs(children) do out[#out + 1] = child end
-      hidden = hidden + more
-    elseif tree.total[code] > 0 then
-      out[#out + 1] = code
-    end
-  end
-  return out, hidden
-end
-
--- The tree in the order in which it is drawn: {name, parent's place, total, self} a node.  An
--- explicit stack, as stacks are as deep as programs make them.
+-- The tree in the order in which it is drawn: {name, parent's place, total, self} a node; and how
+-- many were left out.
 local function flatten(tree, of_key, of_end, least)
-  local first, next_one = tree_query.children(tree)
-  local out, order = {}, by_weight(tree)
-  local todo, hidden = tops(tree, first, next_one, least)
-  table.sort(todo, function(a, b) return order(b, a) end)
-  for i, node in ipairs(todo) do todo[i] = { node, 0 } end
-  while #todo > 0 do
-    local node, parent = unpack(table.remove(todo))
+  local out, place = {}, {}
+  local hidden = walk.tree(tree, { least = least }, function(node, depth)
     local name = node < ROOTS and of_end(node) or of_key(tree.key[node])
-    out[#out + 1] = { name, parent, tree.total[node], tree.self[node] }
-    local place = #out
-    local children, more = children_of(tree, first, next_one, node, least)
-    hidden = hidden + more
-    table.sort(children, order)
-    for i = #children, 1, -1 do todo[#todo + 1] = { children[i], place } end
-  end
+    out[#out + 1] = { name, depth > 0 and place[depth - 1] or 0,
+      walk.total(node, tree.total, tree.self), tree.self[node] }
+    place[depth] = #out
+  end, function() end)
   return out, hidden
 end
 
