@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/leftover.h"
 
 enum { NAMES_TRIED = 32 /* temporary names: leftovers of writers that were killed */ };
 
@@ -37,8 +38,14 @@ static int open_temp(struct mic_publish *p, mode_t mode, struct mic_error *err) 
   p->temp = mic_alloc(room);
   for (int i = 0; i < NAMES_TRIED; i++) {
     snprintf(p->temp, room, i ? "%s.tmp.%d.%d" : "%s.tmp.%d", p->path, (int)getpid(), i);
+    sigset_t before;
+    mic_leftover_hold(&before);
     p->fd = open(p->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int failed = errno;
     p->named = p->fd >= 0;
+    if (p->named) mic_leftover_add(p->temp);
+    mic_leftover_release(&before);
+    errno = failed;
     if (p->named) return 0;
     if (errno != EEXIST) break;
   }
@@ -89,12 +96,15 @@ int mic_publish_finish(struct mic_publish *publish, bool keep_old, struct mic_er
     code = mic_fail_sys(err, "renaming to %.150s", publish->path);
   if (code) return code;
   publish->named = false;
+  mic_leftover_forget(publish->temp);
   return sync_folder(publish, err);
 }
 
 /* Once only: after that another writer may have a file of that name. */
 void mic_publish_remove(struct mic_publish *publish) {
-  if (publish->named) unlink(publish->temp);
+  if (!publish->named) return;
+  unlink(publish->temp);
+  mic_leftover_forget(publish->temp);
   publish->named = false;
 }
 

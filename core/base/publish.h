@@ -2,6 +2,7 @@
  * publish.h - a file that appears under its name whole or not at all.
  *
  * It is written under a temporary name beside the final one (PATH.tmp.PID), synced, and renamed.
+ * A signal that ends the process removes it (leftover.h).
  *
  * Owns:    the descriptor, its names and, until it is published, the temporary file.
  * Fails:   open and finish fill the error; nothing is left after a failure and mic_publish_close.

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "base/alloc.h"
+#include "base/leftover.h"
 #include "base/publish.h"
 
 enum {
@@ -172,8 +173,17 @@ MIC_EXPORT void mic_output_discard(struct mic_output *output) {
 }
 
 MIC_EXPORT int mic_output_scratch(char *path) {
-  int fd = mkostemp(path, O_CLOEXEC);
-  if (fd < 0) return errno;
+  sigset_t before;
+  mic_leftover_hold(&before);
+  int fd = mkostemp(path, O_CLOEXEC), failed = errno;
+  if (fd >= 0) mic_leftover_add(path);
+  mic_leftover_release(&before);
+  if (fd < 0) return failed;
   close(fd);
   return 0;
+}
+
+MIC_EXPORT void mic_output_scratch_remove(const char *path) {
+  unlink(path);
+  mic_leftover_forget(path);
 }

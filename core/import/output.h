@@ -27,8 +27,10 @@ int mic_output_failed(const struct mic_output *output);
 /* Flush, publish and free it, also when that fails. */
 int mic_output_finish(struct mic_output *output, struct mic_error *err);
 void mic_output_discard(struct mic_output *output); /* leaves no file; NULL is fine */
-/* Make an empty file for the user alone; path ends in XXXXXX, which are replaced.  0, or errno. */
+/* Make an empty file for the user alone; path ends in XXXXXX, which are replaced.  0, or errno.
+ * A signal that ends the process removes it. */
 int mic_output_scratch(char *path);
+void mic_output_scratch_remove(const char *path);
 /* ffi:end */
 
 #endif

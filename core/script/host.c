@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/leftover.h"
 
 MIC_EXPORT int32_t mic_host_secure(void) { return getauxval(AT_SECURE) != 0; }
 
@@ -103,6 +104,7 @@ static volatile sig_atomic_t interrupts;
 
 static void note_interrupt(int number) {
   if (interrupts++ == 0) return;
+  mic_leftover_remove();
   struct sigaction dying = {.sa_handler = SIG_DFL};
   sigaction(number, &dying, NULL);
   raise(number);

@@ -167,7 +167,7 @@ local function through(from, reading, to, writing, result)
   local ok, err = import(from, reading, path, result)
   local cap
   if ok then cap, err = capture.open(path) end
-  os.remove(path)
+  require("microscope.core").C.mic_output_scratch_remove(path)
   if not cap then return nil, err end
   ok, err = write(cap, to, writing, result)
   cap:close()
