@@ -306,7 +306,7 @@ static void take_weight_type(struct reading *r, const struct mic_json_token *tok
 static int take_table(struct reading *r, struct mic_firefox_tables *tables, uint32_t at,
                       const struct mic_json_token *token) {
   bool time = r->number < r->weight_units.count && r->weight_units.at[r->number] == MIC_UNIT_NS;
-  if (mic_firefox_take(tables, &r->path, at, time ? 1000000 : 1, token)) return 0;
+  if (mic_firefox_take(tables, &r->path, at, time ? 6 : 0, token)) return 0;
   return bad(r, r->path.keys[at], (size_t)(r->path.next[at + 1] - 1),
              "no number where one must be");
 }
@@ -326,7 +326,7 @@ static int take_first(struct reading *r, const struct mic_json_token *token) {
   if (mic_path_is(path, "meta") && mic_json_key(token, "preprocessedProfileVersion"))
     r->processed = true;
   if (mic_path_is(path, "meta") && mic_json_key(token, "startTime") &&
-      mic_json_scaled(token->bytes, token->size, 1000000, &start))
+      mic_json_digits(token->bytes, token->size, 6, &start))
     r->start_ns = start;
   if (mic_path_is(path, "threads", "*", "samples") && mic_json_key(token, "weightType"))
     take_weight_type(r, token);
@@ -341,11 +341,11 @@ static void take_thread_field(struct reading *r, const struct mic_json_token *to
   if (mic_json_key(token, "processName")) t->process_name = text_of(r, token);
   if (mic_json_key(token, "pid")) {
     t->pid_text = text_of(r, token);
-    if (!mic_json_scaled(token->bytes, token->size, 1, &t->pid)) t->pid = 0;
+    if (!mic_json_digits(token->bytes, token->size, 0, &t->pid)) t->pid = 0;
   }
   if (mic_json_key(token, "tid")) {
     t->tid_text = text_of(r, token);
-    if (!mic_json_scaled(token->bytes, token->size, 1, &t->tid)) t->tid = 0;
+    if (!mic_json_digits(token->bytes, token->size, 0, &t->tid)) t->tid = 0;
   }
 }
 

@@ -35,6 +35,7 @@ static int feed(struct mic_json_feed *json, yajl_handle yajl, uint8_t *room,
   for (;;) {
     int code = mic_input_read(json->input, room, PART_BYTES, &got, err);
     if (code || !got) return code;
+    if (json->offset) *json->offset = base;
     yajl_status status = yajl_parse(yajl, room, (size_t)got);
     if (status == yajl_status_client_canceled) return err ? err->code : MIC_EFORMAT;
     if (status != yajl_status_ok) {

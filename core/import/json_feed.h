@@ -23,6 +23,7 @@ struct mic_json_feed {
   const yajl_callbacks *callbacks;
   void *data;         /* for the callbacks */
   uint64_t *progress; /* a counter that the callbacks move with every value */
+  uint64_t *offset;   /* is kept at where the part begins that is parsed; NULL: no one asks */
   /* Where the text may end without more, or with a comma too many before its bracket. */
   bool (*may_end)(void *data);
   bool cut; /* out: it ended so */

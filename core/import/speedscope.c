@@ -9,16 +9,16 @@
 #include "import/build.h"
 #include "import/path.h"
 
-/* A file's unit: how many of ours it is. */
+/* A file's unit: 10^digits of ours. */
 struct unit {
   const char *word, *source;
   uint32_t unit;
-  uint64_t scale;
+  uint32_t digits;
 };
 static const struct unit units[] = {
-  {"none", "weight", MIC_UNIT_COUNT, 1},        {"nanoseconds", "time", MIC_UNIT_NS, 1},
-  {"microseconds", "time", MIC_UNIT_NS, 1000},  {"milliseconds", "time", MIC_UNIT_NS, 1000000},
-  {"seconds", "time", MIC_UNIT_NS, 1000000000}, {"bytes", "bytes", MIC_UNIT_BYTES, 1}};
+  {"none", "weight", MIC_UNIT_COUNT, 0},    {"nanoseconds", "time", MIC_UNIT_NS, 0},
+  {"microseconds", "time", MIC_UNIT_NS, 3}, {"milliseconds", "time", MIC_UNIT_NS, 6},
+  {"seconds", "time", MIC_UNIT_NS, 9},      {"bytes", "bytes", MIC_UNIT_BYTES, 0}};
 
 struct profile {
   const struct unit *unit;
@@ -85,7 +85,7 @@ static int take_frame_field(struct reading *r, const struct mic_json_token *toke
   } else if (token->kind == MIC_JSON_STRING && mic_json_key(token, "file")) {
     r->frame_file = mic_writer_string(r->w, token->bytes, token->size);
   } else if (token->kind == MIC_JSON_NUMBER && mic_json_key(token, "line") &&
-             mic_json_scaled(token->bytes, token->size, 1, &line) && line > 0 &&
+             mic_json_digits(token->bytes, token->size, 0, &line) && line > 0 &&
              line <= UINT32_MAX) {
     r->frame_line = (uint32_t)line;
   }
@@ -126,12 +126,12 @@ static int take_first(struct reading *r, const struct mic_json_token *token) {
 
 static uint32_t root(struct reading *r) { return mic_build_root(r->build, MIC_END_NOT_STATED); }
 
-static void put_sample(struct reading *r, uint32_t node, int64_t weight, int64_t time_ns) {
+static void put_sample(struct reading *r, uint32_t node, uint64_t weight, int64_t time_ns) {
   struct mic_samples_row row = {
     .time_ns = (uint64_t)time_ns,
     .thread = r->thread,
     .stack = node,
-    .weight = (uint64_t)weight,
+    .weight = weight,
     .source = (uint8_t)r->source,
   };
   mic_writer_samples(r->w, &row);
@@ -158,14 +158,14 @@ static int end_profile(struct reading *r) {
     return bad(r, "sample", r->nodes.count, why);
   }
   for (size_t i = 0; i < r->nodes.count; i++)
-    put_sample(r, r->nodes.at[i], r->weights.count ? r->weights.at[i] : 1, 0);
+    put_sample(r, r->nodes.at[i], r->weights.count ? (uint64_t)r->weights.at[i] : 1, 0);
   if (r->open.count) return bad(r, "event", r->events, "the events end with frames open");
   return 0;
 }
 
-static int take_number(struct reading *r, const struct mic_json_token *token, uint64_t scale,
+static int take_number(struct reading *r, const struct mic_json_token *token, uint32_t digits,
                        const char *what, uint64_t number, int64_t *value) {
-  if (token->kind != MIC_JSON_NUMBER || !mic_json_scaled(token->bytes, token->size, scale, value))
+  if (token->kind != MIC_JSON_NUMBER || !mic_json_digits(token->bytes, token->size, digits, value))
     return bad(r, what, number, "no number where one must be");
   return 0;
 }
@@ -190,23 +190,23 @@ static uint32_t node_of(struct reading *r, uint32_t parent, bool outermost, int6
 }
 
 static int take_sample_frame(struct reading *r, const struct mic_json_token *token) {
-  int64_t frame;
+  int64_t frame = -1;
   uint32_t place = 0;
-  int code = take_number(r, token, 1, "sample", r->nodes.count, &frame);
+  int code = take_number(r, token, 0, "sample", r->nodes.count, &frame);
   if (!code) code = place_of(r, frame, "sample", r->nodes.count, &place);
   if (!code) r->node = node_of(r, r->node, r->path.next[r->path.depth - 1] == 1, frame, place);
   return code;
 }
 
 static int take_weight(struct reading *r, const struct mic_json_token *token) {
-  int64_t weight, exact;
+  int64_t weight = 0, exact = 0;
   const struct unit *unit = r->profile->unit;
-  int code = take_number(r, token, unit->scale, "weight", r->weights.count, &weight);
+  int code = take_number(r, token, unit->digits, "weight", r->weights.count, &weight);
   if (code) return code;
   if (weight < 0) return bad(r, "weight", r->weights.count, "a negative weight");
   /* More digits than the unit has show when they are kept. */
-  if (mic_json_scaled(token->bytes, token->size, unit->scale * 1000, &exact))
-    r->result->rounded += exact != weight * 1000;
+  if (mic_json_digits(token->bytes, token->size, unit->digits + 3, &exact))
+    r->result->rounded += exact % 1000 != 0;
   *mic_vec_push(&r->weights) = weight;
   return 0;
 }
@@ -216,10 +216,10 @@ static int take_event_field(struct reading *r, const struct mic_json_token *toke
   if (mic_json_key(token, "type")) {
     e->type = token->kind == MIC_JSON_STRING && token->size == 1 ? token->bytes[0] : 0;
   } else if (mic_json_key(token, "frame")) {
-    return take_number(r, token, 1, "event", r->events, &e->frame);
+    return take_number(r, token, 0, "event", r->events, &e->frame);
   } else if (mic_json_key(token, "at")) {
     e->timed = true;
-    return take_number(r, token, r->profile->unit->scale, "event", r->events, &e->at);
+    return take_number(r, token, r->profile->unit->digits, "event", r->events, &e->at);
   }
   return 0;
 }
@@ -228,7 +228,8 @@ static int take_event_field(struct reading *r, const struct mic_json_token *toke
 static void put_span(struct reading *r) {
   if (r->open.count && r->event.at > r->last) {
     bool time = r->profile->unit->unit == MIC_UNIT_NS && r->last >= 0;
-    put_sample(r, r->open.at[r->open.count - 1], r->event.at - r->last, time ? r->last : 0);
+    uint64_t weight = (uint64_t)r->event.at - (uint64_t)r->last;
+    put_sample(r, r->open.at[r->open.count - 1], weight, time ? r->last : 0);
   }
   r->last = r->event.at;
 }
@@ -262,7 +263,11 @@ static int take_event(struct reading *r) {
 static int take_second(struct reading *r, const struct mic_json_token *token) {
   const struct mic_path *path = &r->path;
   bool value = token->kind < MIC_JSON_OBJECT;
-  if (token->kind == MIC_JSON_OBJECT && mic_path_is(path, "profiles", "*")) begin_profile(r);
+  if (token->kind == MIC_JSON_OBJECT && mic_path_is(path, "profiles", "*")) {
+    if (r->result->profiles == r->profiles.count)
+      return mic_fail(r->err, MIC_EFORMAT, "%.150s changed while it was read", r->input_name);
+    begin_profile(r);
+  }
   if (token->kind == MIC_JSON_OBJECT_END && mic_path_is(path, "profiles")) return end_profile(r);
   if (token->kind == MIC_JSON_ARRAY && mic_path_is(path, "profiles", "*", "samples", "*"))
     r->node = root(r);

@@ -77,6 +77,24 @@ describe("convert from", function()
       end))
     end)
 
+    it("keeps spans of time that only 64 bits without a sign hold", function()
+      read("speedscope", HEAD .. FRAMES .. ',"profiles":[{"type":"evented","name":"e",'
+        .. '"unit":"none","events":[{"type":"O","frame":0,"at":-9000000000000000000},'
+        .. '{"type":"C","frame":0,"at":9e18}]}]}')
+      assert(capture.with(folder .. "/in.usprof", function(cap)
+        assert.equal(18000000000000000000ULL, cap:array("samples", "weight")[0])
+        return true
+      end))
+    end)
+
+    it("holds little of what a small file decompresses to", function()
+      local _, _, status = helper.run("{ printf '{'; head -c 80000000 /dev/zero | tr '\\0' ' '; } "
+        .. "| gzip -1 > blanks.json.gz", folder)
+      assert.equal(0, status)
+      assert.matches("a value of more than 64 MiB",
+        kit.refused(folder, "--from speedscope blanks.json.gz x.usprof"))
+    end)
+
     it("refuses what does not hold together, with profile and sample", function()
       local function profile(text)
         return HEAD .. FRAMES .. ',"profiles":[{"name":"p",' .. text .. "}]}"
