@@ -470,7 +470,7 @@ static size_t begin_of(const struct chrome *c, const mic_lane_zones *marks, open
     if (!timed || !(top->end < end->start || other)) break;
     open->count--;
   }
-  for (size_t i = open->count; i-- > 0;)
+  for (size_t i = open->count, from = mic_lanes_open_from(i); i-- > from;)
     if (end->site == MIC_NONE || c->site_names.at[marks->at[open->at[i]].site] == end->site)
       return i;
   return open->count;
@@ -532,11 +532,11 @@ static void match_async(struct chrome *c) {
     if (!(async->order >> KIND_SHIFT)) {
       *mic_vec_push(&open) = i;
     } else {
-      size_t at = open.count;
-      while (at > 0 && async->site != MIC_NONE &&
+      size_t at = open.count, from = mic_lanes_open_from(at);
+      while (at > from && async->site != MIC_NONE &&
              c->site_names.at[c->asyncs.at[open.at[at - 1]].site] != async->site)
         at--;
-      if (at == 0) {
+      if (at == from) {
         c->result->unmatched_ends++;
       } else {
         push_async(c, &c->asyncs.at[open.at[at - 1]], async->ts);

@@ -3,9 +3,6 @@
 
 #include "import/edges.h"
 
-/* Begins that wait for their end at once; no thread is that deep, and each end looks at all. */
-enum { OPEN_MAX = 4096 };
-
 static int compare(const void *a, const void *b) {
   const struct mic_edge *x = a, *y = b;
   if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
@@ -23,7 +20,7 @@ static void add(mic_lane_zones *zones, const struct mic_edge *begin, int64_t end
  * says none.  SIZE_MAX: there is none. */
 static size_t find(const open_edges *open, const struct mic_edge *end,
                    const uint32_t *name_of_site) {
-  for (size_t i = open->count; i-- > 0;)
+  for (size_t i = open->count, from = mic_lanes_open_from(i); i-- > from;)
     if (!end->name || name_of_site[open->at[i]->site] == end->name) return i;
   return SIZE_MAX;
 }
@@ -48,11 +45,6 @@ void mic_edges_match(mic_edges *edges, mic_lane_zones *zones, const uint32_t *na
   if (edges->count) qsort(edges->at, edges->count, sizeof *edges->at, compare);
   for (size_t i = 0; i < edges->count; i++) {
     const struct mic_edge *edge = &edges->at[i];
-    if (edge->begin && open.count == OPEN_MAX) {
-      add(zones, edge, INT64_MAX);
-      counts->unfinished++;
-      continue;
-    }
     if (edge->begin) {
       *mic_vec_push(&open) = edge;
       continue;

@@ -2,7 +2,7 @@
  * edges.h - begins and ends of spans, in any order, matched into zones.
  *
  * An end belongs to the innermost begin of its name on its track, or to the innermost of all where
- * it says no name.
+ * it says no name.  Of open begins the innermost MIC_LANES_OPEN_MAX are looked at.
  */
 #ifndef MIC_IMPORT_EDGES_H
 #define MIC_IMPORT_EDGES_H

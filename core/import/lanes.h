@@ -22,7 +22,16 @@ struct mic_lane_zone {
 #define MIC_LANE_APART (1U << 31)
 typedef MIC_VEC(struct mic_lane_zone) mic_lane_zones;
 
-enum { MIC_LANES_MAX = 4096 };
+enum {
+  MIC_LANES_MAX = 4096,
+  /* Open begins that an end is looked for in, the innermost: no thread is that deep, and a trace of
+   * ends that close nothing would take time by its square. */
+  MIC_LANES_OPEN_MAX = 4096
+};
+/* Of so many open begins the first that is looked at. */
+static inline size_t mic_lanes_open_from(size_t count) {
+  return count > MIC_LANES_OPEN_MAX ? count - MIC_LANES_OPEN_MAX : 0;
+}
 
 /* Writes the zones with times from `origin` on; they are sorted in place.  Counts those above lane
  * 0 and those that did not end.  False: more than MIC_LANES_MAX overlap. */

@@ -49,6 +49,21 @@ describe("convert from a Chrome trace:", function()
         event("B", "out", 10)))))
   end)
 
+  it("matches deep nesting, and looks for a begin among the innermost 4096", function()
+    local events, depth = {}, 5000
+    for i = 1, depth do events[i] = event("B", "n", i) end
+    for i = 1, depth do events[depth + i] = event("E", "n", depth + i) end
+    local got, told = zones("[" .. table.concat(events, ",") .. "]")
+    assert.same({ "7 n 0-9999000 0", "7 n 4999000-5000000 0" }, { got[1], got[depth] })
+    assert.equal("", told)
+    events = { event("B", "far", 0) }
+    for i = 1, 4096 do events[i + 1] = event("B", "near", i) end
+    events[4098] = event("E", "far", 5000)
+    got, told = zones("[" .. table.concat(events, ",") .. "]")
+    assert.equal("7 far 0-? 0", got[1])
+    assert.matches("1 end of nothing that began", told)
+  end)
+
   it("lets a begin with a duration last that long, with its end or without", function()
     assert.same({ "7 d 0-3000 0", "7 o 4000-8000 0", "7 d2 5000-6000 0" },
       (zones(array(event("B", "d", 1, '"dur":3'), event("B", "o", 5),
