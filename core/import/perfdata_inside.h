@@ -47,7 +47,8 @@ struct mic_perfdata_waiting {
 /* Decompressed records, kept while some of them wait. */
 struct mic_perfdata_chunk {
   uint8_t *bytes;
-  uint32_t held;
+  size_t size;
+  uint32_t held; /* records that wait, and 1 while it is read */
 };
 
 typedef MIC_VEC(struct mic_perfdata_waiting) mic_perfdata_waits;
@@ -87,7 +88,7 @@ struct mic_perfdata {
   mic_perfdata_waits waiting, ready;
   uint64_t round_max_ns, flush_ns; /* the latest time so far; what the last round's end allows */
   MIC_VEC(struct mic_perfdata_chunk) chunks;
-  uint64_t held_bytes;
+  uint64_t held_bytes; /* of chunks */
   void *zstd;
   uint8_t *part; /* a record of a compressed stream that is not whole yet */
   size_t part_size;

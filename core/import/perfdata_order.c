@@ -25,8 +25,8 @@ enum {
 };
 
 enum { CHUNK_BYTES = 256 * 1024 };
-/* Decompressed records that wait for the end of a round; perf's rounds are as long as its rings,
- * which no recording makes so large. */
+/* Memory of what waits for the end of a round; perf's rounds are as long as its rings, which no
+ * recording makes so large. */
 #define HELD_MAX (2ULL << 30)
 
 void mic_perfdata_bad(struct mic_perfdata *p, uint64_t number, uint64_t offset) {
@@ -61,8 +61,10 @@ static int by_time(const void *a, const void *b) {
   return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* All of a chunk is kept while one of its records waits. */
 static void release(struct mic_perfdata *p, uint32_t chunk) {
   if (chunk == MIC_NONE || --p->chunks.at[chunk].held) return;
+  p->held_bytes -= p->chunks.at[chunk].size;
   free(p->chunks.at[chunk].bytes);
   p->chunks.at[chunk].bytes = NULL;
 }
@@ -87,7 +89,6 @@ static void flush(struct mic_perfdata *p, uint64_t limit_ns) {
   if (!sorted(&p->ready)) qsort(p->ready.at, p->ready.count, sizeof *p->ready.at, by_time);
   for (size_t i = 0; i < p->ready.count; i++) {
     mic_perfdata_take(p, &p->ready.at[i]);
-    if (p->ready.at[i].chunk != MIC_NONE) p->held_bytes -= p->ready.at[i].size;
     release(p, p->ready.at[i].chunk);
   }
 }
@@ -114,10 +115,7 @@ static void wait_for(struct mic_perfdata *p, struct mic_perfdata_waiting *record
     return;
   }
   if (record->time_ns > p->round_max_ns) p->round_max_ns = record->time_ns;
-  if (record->chunk != MIC_NONE) {
-    p->chunks.at[record->chunk].held++;
-    p->held_bytes += record->size;
-  }
+  if (record->chunk != MIC_NONE) p->chunks.at[record->chunk].held++;
   *mic_vec_push(&p->waiting) = *record;
 }
 
@@ -206,7 +204,8 @@ static int ingest(struct mic_perfdata *p, const uint8_t *bytes, uint32_t size, u
 static int ingest_chunk(struct mic_perfdata *p, uint8_t *bytes, size_t size, uint64_t offset,
                         struct mic_error *err) {
   uint32_t number = (uint32_t)p->chunks.count, record = 0;
-  *mic_vec_push(&p->chunks) = (struct mic_perfdata_chunk){bytes, 1};
+  *mic_vec_push(&p->chunks) = (struct mic_perfdata_chunk){bytes, size, 1};
+  p->held_bytes += size;
   size_t at = 0;
   int code = 0;
   while (!code && (record = record_size(bytes + at, size - at)) != 0) {
@@ -222,7 +221,8 @@ static int ingest_chunk(struct mic_perfdata *p, uint8_t *bytes, size_t size, uin
   p->part_size = size - at;
   if (p->part_size) memcpy(p->part, bytes + at, p->part_size);
   release(p, number);
-  if (!code && p->held_bytes > HELD_MAX)
+  uint64_t waiting = p->waiting.count * sizeof *p->waiting.at;
+  if (!code && p->held_bytes + waiting > HELD_MAX)
     code =
       mic_fail(err, MIC_ELIMIT, "%.120s: more than 2 GiB of records wait for their order", p->name);
   return code;

@@ -5,7 +5,7 @@
 #include "import/pprof_inside.h"
 
 /* What is kept in memory between the readings; a profile of a large program has some MiB. */
-#define HELD_MAX (4ULL << 30)
+#define HELD_MAX (1ULL << 30)
 
 int mic_pprof_bad(const struct mic_pprof *p, uint64_t offset, const char *fmt, ...) {
   char what[160];
@@ -25,6 +25,12 @@ bool mic_pprof_string(const struct mic_pprof *p, uint64_t index, uint32_t *id) {
 
 static int malformed(const struct mic_pprof *p, const char *what) {
   return mic_pprof_bad(p, p->wire.offset, "%s: it is malformed", what);
+}
+
+static int check_held(const struct mic_pprof *p) {
+  if (p->held <= HELD_MAX) return 0;
+  return mic_fail(p->err, MIC_ELIMIT, "%.120s: more than 1 GiB of names and places",
+                  mic_input_name(p->wire.input));
 }
 
 static int take_type(struct mic_pprof *p, struct mic_cursor *m, struct mic_pprof_type *type) {
@@ -82,6 +88,7 @@ static bool take_line(struct mic_pprof *p, struct mic_cursor *m) {
     if (f.number == 2) line.line = (int64_t)f.value;
   }
   *mic_vec_push(&p->lines) = line;
+  p->held += sizeof line;
   return !m->bad;
 }
 
@@ -115,8 +122,11 @@ static int take_number(struct mic_pprof *p, struct mic_wire_field *f) {
   case MIC_PPROF_PERIOD: p->period = (int64_t)f->value; break;
   case MIC_PPROF_DEFAULT_TYPE: p->default_type = f->value; break;
   case MIC_PPROF_COMMENT:
-    while (mic_wire_packed(f, &value)) *mic_vec_push(&p->comments) = value;
-    break;
+    while (mic_wire_packed(f, &value)) {
+      *mic_vec_push(&p->comments) = value;
+      p->held += sizeof value;
+    }
+    return check_held(p);
   default: break;
   }
   return 0;
@@ -127,9 +137,8 @@ static int take(struct mic_pprof *p, struct mic_wire_field *f) {
   if (!message) return take_number(p, f);
   if (f->kind != MIC_WIRE_BYTES) return malformed(p, "a record");
   p->held += mic_cursor_left(&f->bytes) + sizeof(struct mic_pprof_location);
-  if (p->held > HELD_MAX)
-    return mic_fail(p->err, MIC_ELIMIT, "%.120s: more than 4 GiB of names and places",
-                    mic_input_name(p->wire.input));
+  int code = check_held(p);
+  if (code) return code;
   switch (f->number) {
   case MIC_PPROF_SAMPLE_TYPE: return take_type(p, &f->bytes, mic_vec_push(&p->types));
   case MIC_PPROF_PERIOD_TYPE: return take_type(p, &f->bytes, &p->period_type);
