@@ -62,8 +62,10 @@ static void keep_file(struct keeping *k, const struct mic_image *image) {
     return;
   }
   for (size_t i = 0; i < parts.count; i++) size += parts.at[i].size;
-  uint8_t *bytes = size <= KEPT_MAX - k->kept ? read_parts(image, &parts, size) : NULL;
-  if (size > KEPT_MAX - k->kept)
+  /* A vDSO is kept in any case, also past the most. */
+  bool fits = k->kept <= KEPT_MAX && size <= KEPT_MAX - k->kept;
+  uint8_t *bytes = fits ? read_parts(image, &parts, size) : NULL;
+  if (!fits)
     add_problem(k, image, "256 MiB of parts are kept at most");
   else if (!bytes)
     add_problem(k, image, "the file could not be read any more");
