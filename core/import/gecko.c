@@ -24,23 +24,23 @@ enum column {
   MARKER_PHASE,
   COLUMNS
 };
-enum { NANOSECONDS_A_MS = 1000000 };
+enum { MILLIS = 6 /* digits: times are milliseconds there and nanoseconds here */ };
 enum phase { PHASE_INTERVAL = 1, PHASE_BEGIN = 2, PHASE_END = 3 };
 
 static const struct {
   const char *table, *name;
-  uint32_t scale;
+  uint32_t digits;
 } columns[COLUMNS] = {
-  [SAMPLE_STACK] = {"samples", "stack", 1},
-  [SAMPLE_TIME] = {"samples", "time", NANOSECONDS_A_MS},
-  [STACK_PREFIX] = {"stackTable", "prefix", 1},
-  [STACK_FRAME] = {"stackTable", "frame", 1},
-  [FRAME_LOCATION] = {"frameTable", "location", 1},
-  [FRAME_LINE] = {"frameTable", "line", 1},
-  [MARKER_NAME] = {"markers", "name", 1},
-  [MARKER_START] = {"markers", "startTime", NANOSECONDS_A_MS},
-  [MARKER_END] = {"markers", "endTime", NANOSECONDS_A_MS},
-  [MARKER_PHASE] = {"markers", "phase", 1},
+  [SAMPLE_STACK] = {"samples", "stack", 0},
+  [SAMPLE_TIME] = {"samples", "time", MILLIS},
+  [STACK_PREFIX] = {"stackTable", "prefix", 0},
+  [STACK_FRAME] = {"stackTable", "frame", 0},
+  [FRAME_LOCATION] = {"frameTable", "location", 0},
+  [FRAME_LINE] = {"frameTable", "line", 0},
+  [MARKER_NAME] = {"markers", "name", 0},
+  [MARKER_START] = {"markers", "startTime", MILLIS},
+  [MARKER_END] = {"markers", "endTime", MILLIS},
+  [MARKER_PHASE] = {"markers", "phase", 0},
 };
 
 struct reading {
@@ -247,16 +247,16 @@ static void take_field(struct reading *r, const struct mic_json_token *token) {
   if (mic_json_key(token, "name")) r->name = string;
   if (mic_json_key(token, "processName")) r->process_name = string;
   /* Some write ids as texts. */
-  if (mic_json_key(token, "pid") && !mic_json_scaled(token->bytes, token->size, 1, &r->pid))
+  if (mic_json_key(token, "pid") && !mic_json_digits(token->bytes, token->size, 0, &r->pid))
     r->pid = 0;
-  if (mic_json_key(token, "tid") && !mic_json_scaled(token->bytes, token->size, 1, &r->tid))
+  if (mic_json_key(token, "tid") && !mic_json_digits(token->bytes, token->size, 0, &r->tid))
     r->tid = 0;
 }
 
 static void take_schema(struct reading *r, const char *table, const struct mic_json_token *token) {
   for (int i = 0; i < COLUMNS; i++) {
     if (strcmp(columns[i].table, table) != 0 || !mic_json_key(token, columns[i].name)) continue;
-    if (!mic_json_scaled(token->bytes, token->size, 1, &r->schema[i])) r->schema[i] = -1;
+    if (!mic_json_digits(token->bytes, token->size, 0, &r->schema[i])) r->schema[i] = -1;
   }
 }
 
@@ -274,7 +274,7 @@ static int take_value(struct reading *r, const char *table, uint64_t place,
     if (token->kind == MIC_JSON_NULL) continue;
     int64_t *value = &r->values[i].at[r->values[i].count - 1];
     if (token->kind != MIC_JSON_NUMBER ||
-        !mic_json_scaled(token->bytes, token->size, columns[i].scale, value))
+        !mic_json_digits(token->bytes, token->size, columns[i].digits, value))
       return bad(r, table, r->values[i].count - 1, "no number where one must be");
   }
   return 0;
@@ -302,7 +302,7 @@ static int take_thread(struct reading *r, uint32_t at, const struct mic_json_tok
 static void take_start(struct reading *r, bool nested, const struct mic_json_token *token) {
   int64_t start;
   if (!mic_json_key(token, "startTime") || token->kind != MIC_JSON_NUMBER ||
-      !mic_json_scaled(token->bytes, token->size, NANOSECONDS_A_MS, &start))
+      !mic_json_digits(token->bytes, token->size, MILLIS, &start))
     return;
   if (!nested) r->start_ns = start;
   r->process_start_ns = start;
