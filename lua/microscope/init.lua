@@ -286,13 +286,23 @@ function M.zones(cap) return require("microscope.query.zones").by_site(cap) end
 -- functions apart by line), fold (true: inlined functions are part of what they were inlined
 -- into), source (a name), where (an expression, as --where takes it), transforms (a list of {kind=
 -- "collapse-recursion", "collapse", "merge" or "drop", symbol=}), sort ("self", "total" or
--- "name").  nil and why when there is none.
-function M.profile(cap, options) return profile_query.of(cap, options or {}) end
+-- "name"); select: a selection, instead of source and where.  nil and why when there is none.
+function M.profile(cap, options)
+  local all = {}
+  for name, value in pairs(options or {}) do all[name] = value end
+  local selection = all.select
+  if selection then
+    all.source, all.where = selection.source, nil
+    function all.filter(first) return selection.rows + first end
+  end
+  return profile_query.of(cap, all)
+end
 
 --- What things cost that samples are told apart by: by is a list of one or two of "thread",
 -- "process", "cpu", "function", "module", "file", "line".  Gives {by=, rows = a list of {values=,
--- self=, total=}}, most self first: values[i] describes the thing of by[i], in fields as name, tid,
--- pid, cpu, module, file, line.  profile is one of M.profile (with lines for "file" and "line").
+-- self=, total=}}, most self first: values[i] describes the thing of by[i], in fields as id (of a
+-- thread or process), key (of a function, for M.label), name, tid, pid, cpu, module, file, line.
+-- profile is one of M.profile (with lines for "file" and "line").
 -- nil and why when there are too many.
 function M.groups(cap, profile, by) return groups_query.of(cap, profile, by) end
 

@@ -9,8 +9,8 @@
 --   by    = the one or two names
 --   rows  = list of { values =, self =, total = }, in the source's unit, most self first;
 --           values[i] describes the thing of by[i]:
---     thread    { name =, tid =, pid = }        process  { name =, pid = }    cpu  { cpu = }
---     function  { name =, module = }            module   { name =, path =, build_id = }
+--     thread    { id =, name =, tid =, pid = }  process  { id =, name =, pid = }  cpu  { cpu = }
+--     function  { key =, name =, module = }     module   { name =, path =, build_id = }
 --     file      { file = }                      line     { file =, line = }
 --           fields that are not known are nil
 --   weight = of all samples that were taken
@@ -170,7 +170,7 @@ local DESCRIBE = {}
 
 DESCRIBE["function"] = function(cap, keys, key)
   local what = keys_query.describe(cap, keys, key)
-  return { name = what.name, module = what.module }
+  return { key = key, name = what.name, module = what.module }
 end
 
 local function module_row(cap, keys, key)
@@ -248,12 +248,12 @@ end
 
 local function thread_value(cap, thread)
   local process = cap:array("threads", "process")[thread]
-  return { name = cap:string(cap:array("threads", "name")[thread]),
+  return { id = thread, name = cap:string(cap:array("threads", "name")[thread]),
     tid = cap:array("threads", "tid")[thread], pid = cap:array("processes", "pid")[process] }
 end
 
 local function process_value(cap, process)
-  return { name = cap:string(cap:array("processes", "name")[process]),
+  return { id = process, name = cap:string(cap:array("processes", "name")[process]),
     pid = cap:array("processes", "pid")[process] }
 end
 
@@ -420,14 +420,13 @@ function M.of(cap, p, by, options)
     end
     return out
   end
-  for _, row in ipairs(rows) do
-    -- Described when asked for: a report shows few of them.
-    setmetatable(row, { __index = function(t, field)
-      if field ~= "values" then return nil end
-      t.values = values(t)
-      return t.values
-    end })
-  end
+  -- Described when asked for: a report shows few of them.
+  local lazy = { __index = function(row, field)
+    if field ~= "values" then return nil end
+    row.values = values(row)
+    return row.values
+  end }
+  for _, row in ipairs(rows) do setmetatable(row, lazy) end
   return { by = by, rows = rows, weight = p.tree.weight, both = groups ~= nil and classes ~= nil,
     of_samples = classes == nil }
 end

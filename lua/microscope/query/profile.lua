@@ -47,14 +47,14 @@ local function choose_source(cap, name)
   if not name then return summary_query.cpu_source(cap) end
   local sources = summary_query.sources(cap)
   for _, source in ipairs(sources) do
-    if source.name == name then return source end
+    if source.name == name or source.id == name then return source end
   end
   return nil, ("no source '%s'; %s"):format(name, #sources > 0 and "it has " .. names_of(sources)
     or "nothing was measured")
 end
 
 local function bind(cap, options)
-  if not options.where then return {} end
+  if not options.where then return { filter = options.filter } end
   local where = require("microscope.query.where")
   local ast, err = where.parse(options.where)
   local bound
@@ -145,10 +145,11 @@ function M.chosen(cap, options)
 end
 
 --- The profile of a capture, or nil and why there is none.  options (all may be nil):
---   source      a source's name (the first of CPU time, else the first)
+--   source      a source's name or id (the first of CPU time, else the first)
 --   lines       true: tell functions apart by line
 --   fold        true: count inlined functions as part of those they were inlined into
 --   where       an expression (where_grammar.lua): samples it does not choose are left out
+--   filter      instead of where: a filter as samples.weights takes it
 --   transforms  list of {kind="collapse-recursion"|"collapse"|"merge"|"drop", symbol=}, in order
 --   sort        "self" (the default), "total" or "name": the order of ranked
 --   lenient     true: functions and labels that the capture does not have match nothing
