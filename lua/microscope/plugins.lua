@@ -130,6 +130,10 @@ end
 
 -- An error's text; its own __tostring may fail, too.
 local function told(err)
+  local meta = getmetatable(err)
+  if type(err) == "table" and not (type(meta) == "table" and meta.__tostring) then
+    return "an error that is a table without words"
+  end
   local ok, message = pcall(tostring, err)
   return ok and message or "an error (a " .. type(err) .. ") that cannot be shown"
 end
@@ -137,7 +141,7 @@ end
 -- Lua shortens long paths in its messages to "...end/of/path.lua:LINE: ": the place is said whole.
 -- A tail call leaves no place of its own: then it is where the called function begins.
 local function explain(path, fn, err)
-  if type(err) == "table" and pcall(tostring, err) then return err end
+  if M.passes(err) then return err end
   local message = told(err)
   local text = message:match("^%[string .-%]:%d+: (.*)$")
     or message:match("^[^\n]-%.lua:%d+: (.*)$") or message
@@ -150,19 +154,28 @@ local function explain(path, fn, err)
     math.max(info.linedefined, 1), text)
 end
 
-local function outcome(ok, ...)
+local function outcome(path, ok, ...)
   if ok then return true, ... end
   local err = ...
+  if M.passes(err) then return false, err end
   -- An error of no memory or of a full stack may come without the handler's work.
-  return false, type(err) == "table" and err or told(err)
+  local message = told(err)
+  return false, message:find(path, 1, true) and message or path .. ": " .. message
+end
+
+--- Whether an error is one of microscope's own, which ends a command with its own words: what the
+-- metatable of such a table says.
+function M.passes(err)
+  local meta = type(err) == "table" and getmetatable(err)
+  return type(meta) == "table" and rawget(meta, "passes") == true
 end
 
 --- Call a plugin's function: true and what it returns, or false and one line that begins with
--- the place in the plugin's own file, as "FILE:LINE: message".  An error that is a table is
--- handed on as it is.
+-- the place in the plugin's own file, as "FILE:LINE: message".  An error of microscope's own
+-- (M.passes) is handed on as it is.
 function M.call(path, fn, ...)
   local args, count = { ... }, select("#", ...)
-  return outcome(xpcall(function() return fn(unpack(args, 1, count)) end, function(err)
+  return outcome(path, xpcall(function() return fn(unpack(args, 1, count)) end, function(err)
     return explain(path, fn, err)
   end))
 end

@@ -139,8 +139,20 @@ describe("a plugin", function()
     end }]])
     _, err, status = microscope("query loop")
     assert.equal(1, status)
-    assert.matches("stack overflow", err)
+    assert.matches("/loop%.lua:?%d*: stack overflow\n$", err)
     assert.not_matches("traceback", err)
+    -- Errors that are tables, as the API's own.
+    for body, want in pairs {
+      ["error({})"] = "an error that is a table without words",
+      ["local _, why = ctx.microscope.open('/none') error(why)"] = "opening /none: No such file[^\n]*",
+    } do
+      path = plugin("queries", "thing", ("return { summary = 'Bad.', run = function(ctx)\n%s end }")
+        :format(body))
+      _, err, status = microscope("query thing")
+      assert.equal(1, status)
+      assert.matches("^microscope query: " .. path:gsub("%p", "%%%0") .. ":2: " .. want .. "\n$",
+        err)
+    end
   end)
 
   it("may end with words of its own", function()

@@ -31,7 +31,7 @@ local COMMANDS = {
 }
 
 -- What a command throws to end with one line, or with text for stdout (help).
-local Stop = {}
+local Stop = { passes = true }
 
 --- End the command: it could not do what was asked.
 function M.fail(format, ...)
