@@ -6,8 +6,9 @@ local ffi = require("ffi")
 local M = {}
 
 local NONE = 0xffffffff
+local FILE = 5 -- MIC_LOCATION_FILE: its offset is one in the file, not an address
 -- Whether a location's offset is one in its module, by kind: MIC_LOCATION_NATIVE, _SIGNAL, _FILE.
-local PLACED = { [0] = true, [1] = true, [5] = true }
+local PLACED = { [0] = true, [1] = true, [FILE] = true }
 
 local u8 = ffi.typeof("uint8_t[?]")
 
@@ -43,6 +44,31 @@ local function new_module(cap, id, why)
     problem = problem, unnamed = {} }
 end
 
+-- Locations differ by evidence and by kind too; a place is one address (or one offset in the file)
+-- of one module, however many locations are there.  A list of {module, location, mark} in order of
+-- the locations, mark being the most that one of them has.
+local function places_of(cap, marks)
+  local kind, module, offset = cap:array("locations", "kind"), cap:array("locations", "module"),
+    cap:array("locations", "offset")
+  local out, of_file, of_image = {}, {}, {}
+  for l = 0, cap:rows("locations") - 1 do
+    if PLACED[kind[l]] and module[l] ~= NONE then
+      local by_module = kind[l] == FILE and of_file or of_image
+      local seen = by_module[module[l]] or {}
+      by_module[module[l]] = seen
+      local key = tonumber(offset[l])
+      if key >= 2 ^ 53 then key = tostring(offset[l]) end
+      local place = seen[key]
+      if not place then
+        place = { module = module[l], location = l, mark = 0 }
+        seen[key], out[#out + 1] = place, place
+      end
+      place.mark = math.max(place.mark, marks[l])
+    end
+  end
+  return out
+end
+
 --- What of a capture's places in modules has a name: {places, named, with_lines, unnamed}, the last
 -- a list of {name, path, build_id, problem, unnamed = addresses as texts}, by module.  A function
 -- that is told by its start alone has no name.
@@ -51,25 +77,22 @@ function M.of(cap)
   local marks = u8(locations + 1)
   mark(cap:array("lines", "location"), cap:array("lines", "function"), cap:array("lines", "line"),
     cap:rows("lines"), cap:array("functions", "linkage_name"), empty_string(cap), marks)
-  local kind, module, offset = cap:array("locations", "kind"), cap:array("locations", "module"),
-    cap:array("locations", "offset")
-  local out, by_module, why = { places = 0, named = 0, with_lines = 0, unnamed = {} }, {},
+  local places, offset = places_of(cap, marks), cap:array("locations", "offset")
+  local out, by_module, why = { places = #places, named = 0, with_lines = 0, unnamed = {} }, {},
     reasons(cap)
-  for l = 0, locations - 1 do
-    if PLACED[kind[l]] and module[l] ~= NONE then
-      out.places = out.places + 1
-      if marks[l] > 0 then
-        out.named = out.named + 1
-        out.with_lines = out.with_lines + marks[l] - 1
-      else
-        local of = by_module[module[l]]
-        if not of then
-          of = new_module(cap, module[l], why)
-          by_module[module[l]] = of
-          out.unnamed[#out.unnamed + 1] = of
-        end
-        of.unnamed[#of.unnamed + 1] = "0x" .. (bit.tohex(offset[l]):gsub("^0+(.)", "%1"))
+  for _, place in ipairs(places) do
+    if place.mark > 0 then
+      out.named = out.named + 1
+      out.with_lines = out.with_lines + place.mark - 1
+    else
+      local of = by_module[place.module]
+      if not of then
+        of = new_module(cap, place.module, why)
+        by_module[place.module] = of
+        out.unnamed[#out.unnamed + 1] = of
       end
+      of.unnamed[#of.unnamed + 1] = "0x"
+        .. (bit.tohex(offset[place.location]):gsub("^0+(.)", "%1"))
     end
   end
   return out
