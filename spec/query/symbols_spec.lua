@@ -95,6 +95,28 @@ describe("symbols", function()
     assert.matches("^/%(a%+%)%+%$/ is too costly to match: ", why)
   end)
 
+  it("bound a regular expression's steps from all places of a name", function()
+    local name = ("a"):rep(65536) .. "bc"
+    local slow = assert(pattern.regex("(?:a|a){0,17}c"))
+    local began = os.clock()
+    local ok, why = pcall(slow, name)
+    assert.is_false(ok)
+    assert.matches("^/%(%?:a|a%){0,17}c/ is too costly to match: ", why)
+    -- 2^17 steps from each of 65536 places take some minutes.
+    assert.is_true(os.clock() - began < 30)
+  end)
+
+  it("look at all of a long name", function()
+    local name = ("foo"):rep(3) .. ("a"):rep(65536) .. "xd"
+    for expression, want in pairs { ["f.*x.*c$"] = false, ["f.*x.*d$"] = true, ["^o.*d$"] = false,
+      ["x.$"] = true, ["(?:a|a){0,3}xe"] = false, ["(?:a|a){0,3}xd"] = true, ["$"] = true,
+      ["(?<=f)oof.*z|a.*z"] = false, ["(?<=f)oof.*z|a.*d"] = true } do
+      assert.equal(want, assert(pattern.regex(expression))(name), expression)
+    end
+    local anchored = assert(pattern.regex("\\Ga.*x|\\Gfoo.*z"))
+    assert.matches("too costly", select(2, pcall(anchored, name)))
+  end)
+
   it("match C++ names without their parameters, after whole names", function()
     local k = keys.build(cap)
     assert.same({ "std::vector<int*>::push(int*)@/src/v.h:5" }, names("std::vector<int*>::push"))

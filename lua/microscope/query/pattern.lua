@@ -4,7 +4,8 @@
 --   glob      * stands for any characters, ? for one
 --   /regex/   Perl's regular expressions (PCRE2), found anywhere in a text; bytes, not characters
 --
--- A regular expression that backtracks without end on some text is given up: see M.STEPS.
+-- A regular expression that backtracks without end on some text is given up: see M.STEPS and
+-- WORK.
 
 local M = {}
 
@@ -12,9 +13,22 @@ local M = {}
 -- name of 64 KiB takes as many as the name has bytes, a catastrophic one never ends.
 M.STEPS = 500000
 
--- PCRE2 takes the limits from the pattern's own beginning; later ones can only lower them.
-local LIMITS = ("(*LIMIT_MATCH=%d)(*LIMIT_HEAP=65536)"):format(M.STEPS)
+-- And the most of one look from all places, which PCRE2 has no limit for: about half a second.  All
+-- places of a long text get an equal part of it; where that is too little (`a.*b` looks at all that
+-- follows an `a`), each place is tried alone, and a few may take M.STEPS.
+local WORK = 2 ^ 24
+local COSTLY_PLACES = 32
 
+-- PCRE2 takes the limits from the pattern's own beginning; later ones can only lower them.
+local function limits(steps)
+  return ("(*LIMIT_MATCH=%d)(*LIMIT_HEAP=65536)"):format(steps)
+end
+
+-- What each place of a text may take: as the text were as long as the next power of two.
+local function share_of(size)
+  local places = 2 ^ math.ceil(math.log(size + 1) / math.log(2))
+  return math.max(1, math.min(M.STEPS, math.floor(WORK / places)))
+end
 
 -- Does a text match a glob?  Iterative: after a `*` fails it takes one more character, so the
 -- time is at most the product of both lengths.
@@ -47,8 +61,24 @@ function M.regex_of(text) return text:match("^/(.+)/$") end
 -- rex's own words; its offsets count the limits before the expression.
 local function reason(err)
   return (tostring(err):gsub("^.-:%d+: ", ""):gsub("pattern offset: (%d+)", function(at)
-    return ("at byte %d"):format(at - #LIMITS)
+    return ("at byte %d"):format(at - #limits(M.STEPS))
   end))
+end
+
+-- Whether it matches at any place, each looked at alone: with `quick` first, and with `full`, whose
+-- limit is M.STEPS, where that is not enough.  Raises what the library says.
+local function at_places(quick, full, text, anchored)
+  local left = COSTLY_PLACES
+  for at = 1, #text + 1 do
+    local done, from = pcall(quick.find, quick, text, at, anchored)
+    if not done then
+      left = left - 1
+      if left < 0 then error(from, 0) end
+      from = full:find(text, at, anchored)
+    end
+    if from then return true end
+  end
+  return false
 end
 
 --- A function(text) for "/regex/" (true when it matches), or nil and why it is none.  It raises a
@@ -56,14 +86,23 @@ end
 function M.regex(expression)
   -- Only who uses regular expressions needs the library.
   local rex = require("rex_pcre2")
-  local ok, compiled = pcall(rex.new, LIMITS .. expression)
-  if not ok then return nil, reason(compiled) end
+  local ok, full = pcall(rex.new, limits(M.STEPS) .. expression)
+  if not ok then return nil, reason(full) end
+  local anchored, by_share = rex.flags().ANCHORED, { [M.STEPS] = full }
+  -- \G holds at the first place only, which looking at each alone would make of every one.
+  local alone = not expression:find("\\G", 1, true)
   return function(text)
-    local done, from = pcall(compiled.find, compiled, text)
-    if not done then
-      error(("/%s/ is too costly to match: %s"):format(expression, reason(from)), 0)
+    local share = share_of(#text)
+    local quick = by_share[share] or rex.new(limits(share) .. expression)
+    by_share[share] = quick
+    local done, found = pcall(quick.find, quick, text)
+    if not done and alone and quick ~= full then
+      done, found = pcall(at_places, quick, full, text, anchored)
     end
-    return from ~= nil
+    if not done then
+      error(("/%s/ is too costly to match: %s"):format(expression, reason(found)), 0)
+    end
+    return found and true or false
   end
 end
 
