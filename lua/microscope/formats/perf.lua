@@ -11,7 +11,8 @@ local PARTS = {
   { "fields", "the fields of %d tracepoint samples" },
   { "branches", "the branch stacks of %d samples" },
   { "reads", "the group counts of %d samples" },
-  { "extras", "addresses, weights and the like of %d samples" },
+  { "extras", "what %d samples hold beside their period (PERF_SAMPLE_ADDR, _WEIGHT, _DATA_SRC,"
+    .. " _TRANSACTION, _REGS_INTR, _PHYS_ADDR or _AUX)" },
   { "guests", "the stacks of %d samples in virtual machines" },
   { "others", "%d records of context switches, cgroups, BPF programs and the like" },
 }
