@@ -3,7 +3,9 @@ return {
   summary = "A flame graph for the browser: one HTML file, with search and zoom.",
   description = "Writes a flame graph as HTML: callers above, callees below, widths as weights."
     .. "  Click a frame to zoom to it, Escape goes one out; search by name or /expression/.  The"
-    .. " file needs no network and can be mailed.",
+    .. " file needs no network and can be mailed.  It takes no --format: `microscope report"
+    .. " --tree --format json` has the tree as data.",
+  writes = "HTML",
   columns = { "samples.stack", "stacks.parent" },
   options = {
     { name = "lines", type = "flag", description = "Tell functions apart by line." },

@@ -11,6 +11,7 @@
 --   examples = { { "COMMAND LINE", "what for" } },
 --   columns = { "samples.stack", ... },     -- what it reads of a capture
 --   captures = 1,                           -- how many it reads (1; "any": one or more)
+--   writes = "HTML",                        -- what it prints whatever --format: that is refused
 --   run = function(ctx, args) ... end,      -- args.NAME; "_" stands for "-" in names
 -- }
 --
@@ -27,6 +28,7 @@ local FIELDS = {
   name = "string", summary = "string", description = "string", options = "table",
   arguments = "table", columns = "table", examples = "table", run = "function", read = "function",
   write = "function", extensions = "table", detect = "function", keeps = "table",
+  writes = "string",
 }
 
 local OPTION_FIELDS = {

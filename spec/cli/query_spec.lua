@@ -37,6 +37,8 @@ describe("microscope query", function()
     for arguments, want in pairs {
       [""] = { 2, "which query%? Give its name, a script's path or %-e EXPRESSION" },
       ["modules --where 'thread ~'"] = { 1, "microscope%.usprof: %-%-where: .*column 9" },
+      ["flame --format json"] = { 2, "flame writes HTML: %-%-format does not go with it" },
+      ["--format csv flame -o x.html"] = { 2, "flame writes HTML: %-%-format does not go" },
       ["modules --source wall"] = { 1, "there is no source wall" },
       ["-e 1 --where 'time > 1s'"] = { 2, "do not go with %-e" },
       ["-e"] = { 2, "option '%-e' requires an argument" },

@@ -155,12 +155,15 @@ local function run_query(name, words, rest, args)
   own_parser.error = function(_, message) cli.misuse("%s: %s", plugin.name, message) end
   local own, why = manifest.collect(plugin, { own_parser:parse(rest or {}), parsed })
   if not own then cli.misuse("%s", why) end
-  local path = parsed.output or args.output
+  local path, format = parsed.output or args.output, parsed.format or args.format
+  if format and plugin.writes then
+    cli.misuse("%s writes %s: --format does not go with it", plugin.name, plugin.writes)
+  end
   with_captures(parsed.file, function(caps)
     with_output(path, function(out)
       local done, err = runner.run(plugin, caps, { args = own, out = out,
         chosen = { where = parsed.where or args.where, source = parsed.source or args.source },
-        format = parsed.format or args.format, width = not path and text.columns() or nil })
+        format = format, width = not path and text.columns() or nil })
       if not done then cli.fail("%s", err) end
     end)
   end)

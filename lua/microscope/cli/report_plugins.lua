@@ -59,6 +59,9 @@ local function run_one(name, cap, profile, args, write)
   local plugin = load_report(name)
   local own, why = manifest.collect(plugin, { parser_of(plugin):parse(args.rest or {}) })
   if not own then cli.misuse("%s", why) end
+  if args.format ~= "text" and plugin.writes then
+    cli.misuse("%s writes %s: --format does not go with it", plugin.name, plugin.writes)
+  end
   local ok, err = runner.run(plugin, { cap }, { args = own, out = write, format = args.format,
     width = text.columns(), extra = { profile = profile, limit = args.limit,
       min_percent = args.min_percent } })
