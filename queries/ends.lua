@@ -22,8 +22,9 @@ return {
     local best, rows, notes = tops(m, tree), {}, {}
     for _, entry in ipairs(m.ends(tree)) do
       local node = best[entry.code]
-      rows[#rows + 1] = { entry.reason, entry.whole and "whole" or "short", entry.samples,
-        entry.weight / tree.weight, entry.weight,
+      local stacks = entry.whole and "whole" or entry.stated and "short" or "unknown"
+      rows[#rows + 1] = { entry.reason, stacks, entry.samples, entry.weight / tree.weight,
+        entry.weight,
         node and m.label(cap, keys, tree.key[node]) or nil }
       if entry.advice then notes[#notes + 1] = entry.reason .. ": " .. entry.advice end
     end

@@ -10,7 +10,10 @@ return {
     local m, cap = ctx.microscope, ctx.cap
     local keys = m.keys(cap)
     local tree = assert(m.tree(cap, keys, ctx.selection()))
-    local nodes, rows = {}, {}
+    local nodes, rows, short = {}, {}, {}
+    for _, entry in ipairs(m.ends(tree)) do
+      if not entry.whole and entry.stated then short[entry.code] = entry.reason end
+    end
     for node = m.ROOTS, tree.count - 1 do
       if tree.self[node] > 0 then nodes[#nodes + 1] = node end
     end
@@ -20,10 +23,7 @@ return {
     end)
     for i = 1, math.min(args.limit, #nodes) do
       local path, ending = m.path(tree, nodes[i])
-      local reason = m.ending(ending)
-      if reason and ending > 2 then
-        rows[#rows + 1] = { i, 0, nil, nil, "[" .. reason.text .. "]" }
-      end
+      if short[ending] then rows[#rows + 1] = { i, 0, nil, nil, "[" .. short[ending] .. "]" } end
       for depth, node in ipairs(path) do
         local last = depth == #path
         rows[#rows + 1] = { i, depth, last and tree.self[node] or nil,

@@ -24,7 +24,8 @@ return {
     add("lost records", summary.lost_records, "count", nil, "mappings, names and forks")
     for _, entry in ipairs(m.ends(tree)) do
       if not entry.whole then
-        add("short stacks", entry.samples, "count", entry.weight / tree.weight, entry.reason)
+        add(entry.stated and "short stacks" or "stacks, maybe short", entry.samples,
+          "count", entry.weight / tree.weight, entry.reason)
       end
     end
     for _, problem in ipairs(summary.problems) do

@@ -81,7 +81,7 @@ end
 
 -- The node that stacks of an end hang from: none for whole ones and those that do not say.
 local function root_of(tree, frames, ending, roots)
-  if ends_query.is_whole(ending) or ends_query.reason(ending) == "not stated" then return NONE end
+  if ends_query.is_silent(ending) then return NONE end
   if not roots[ending] then
     frames.list[#frames.list + 1] = { name = "[" .. ends_query.reason(ending) .. "]", depth = 0,
       ending = ending }

@@ -266,8 +266,9 @@ function M.invert(tree, keys)
   return inverted
 end
 
---- Why the stacks of a tree end: a list of {code=, reason=, advice= (or nil), whole=, samples=,
--- weight=}, most first; whole ones reach the program's entry or the outermost frame.
+--- Why the stacks of a tree end: a list of {code=, reason=, advice= (or nil), whole=, stated=,
+-- samples=, weight=}, most first; whole ones reach the program's entry or the outermost frame; of
+-- those that are not stated it is not known whether they do.
 function M.ends(tree)
   local ends = ends_query.of(tree)
   for _, entry in ipairs(ends) do

@@ -144,7 +144,8 @@ describe("a plugin", function()
     -- Errors that are tables, as the API's own.
     for body, want in pairs {
       ["error({})"] = "an error that is a table without words",
-      ["local _, why = ctx.microscope.open('/none') error(why)"] = "opening /none: No such file[^\n]*",
+      ["local _, why = ctx.microscope.open('/none') error(why)"] =
+        "opening /none: No such file[^\n]*",
     } do
       path = plugin("queries", "thing", ("return { summary = 'Bad.', run = function(ctx)\n%s end }")
         :format(body))

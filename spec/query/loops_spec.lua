@@ -75,7 +75,7 @@ describe("row loops stay compiled:", function()
     for i = 0, paths - 1 do up[i] = 1 end
     local size = tree_query.room_for(paths)
     local slots, parents, node_keys = u32(size), u32(count * 2), u32(count * 2)
-    local self = f64(count * 2)
+    local self, silent = f64(count * 2), invert._silent_roots()
     assert.same({}, helper.interpreted(invert._step, tree.key, p.keys.count, paths, at, up, carried,
       slots, size - 1, parents, node_keys, self, 256))
     assert.same({}, helper.interpreted(invert._weigh, self, 256, 256 + paths, f64(paths)))
@@ -86,10 +86,10 @@ describe("row loops stay compiled:", function()
       for i = 0, paths - 1 do up[i] = 256 + i end
       return invert._go_on(...)
     end
-    fresh(tree.parent, paths, at, up, carried, self, self + 256, 256, 0)
+    fresh(tree.parent, silent, paths, at, up, carried, self, self + 256, 256, 0)
     invert._begin(tree.self, count, at, carried)
-    assert.same({}, helper.interpreted(invert._go_on, tree.parent, paths, at, up, carried, self,
-      self + 256, 256, 0))
+    assert.same({}, helper.interpreted(invert._go_on, tree.parent, silent, paths, at, up,
+      carried, self, self + 256, 256, 0))
   end)
 
   it("those of focus", function()

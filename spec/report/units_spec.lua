@@ -87,6 +87,33 @@ describe("a report", function()
   end)
 end)
 
+describe("callers", function()
+  it("are none above whole stacks, whatever makes them so, or where nothing is stated", function()
+    local ends = require("microscope.query.ends")
+    local invert = require("microscope.query.invert")
+    for code = 1, 30 do
+      local cap = fake.stacks { { ("[%d] > a"):format(code), 2 } }
+      local p = assert(profile.of(cap, {}))
+      local tree = invert.build(p.tree, p.keys)
+      local is_end = tree.count > 257 and tree.key[257] - p.keys.count or nil
+      assert.equal(not ends.is_silent(code) and code or nil, is_end)
+    end
+  end)
+end)
+
+describe("stacks of whose ends nothing is stated", function()
+  it("are called neither whole nor short", function()
+    local folder = helper.folder()
+    helper.write(folder .. "/a.folded", "main;a 3\n")
+    assert.equal(0, select(3, helper.microscope("convert a.folded a.usprof", folder)))
+    local ends = cjson.decode((helper.microscope("query ends --format json a.usprof", folder)))
+    local losses = cjson.decode((helper.microscope("query losses --format json a.usprof", folder)))
+    helper.remove(folder)
+    assert.equal("unknown", ends.rows[1].stacks)
+    assert.equal("stacks, maybe short", losses.rows[1].what)
+  end)
+end)
+
 describe("a comparison", function()
   it("of different units is refused", function()
     local folder = helper.folder()

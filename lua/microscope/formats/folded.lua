@@ -43,7 +43,7 @@ local function path_of(tree, node, name_of, frames)
     frames[n] = name_of[tree.key[node]]
     node = tree.parent[node]
   end
-  if not ends_query.is_whole(node) and ends_query.reason(node) ~= "not stated" then
+  if not ends_query.is_silent(node) then
     n = n + 1
     frames[n] = "[" .. ends_query.reason(node) .. "]"
   end

@@ -33,7 +33,8 @@ end
 function M.reason(code) return words(C.mic_end_text(code)) or ("reason " .. code) end
 
 --- The ends that a tree's stacks have, most first:
--- {code=, reason=, advice= (or nil), whole=, weight=}, the weight in the source's unit.
+-- {code=, reason=, advice= (or nil), whole=, stated= (false: whether it is whole is not known),
+-- weight=}, the weight in the source's unit.
 function M.of(tree)
   local out = {}
   for code = 0, tree_query.ROOTS - 1 do
@@ -44,6 +45,7 @@ function M.of(tree)
         reason = M.reason(code),
         advice = advice ~= "" and advice or nil,
         whole = M.is_whole(code),
+        stated = not M.is_not_stated(code),
         weight = tree.total[code],
       }
     end

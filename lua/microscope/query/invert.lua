@@ -8,6 +8,7 @@
 local bit = require("bit")
 local ffi = require("ffi")
 
+local ends_query = require("microscope.query.ends")
 local remap = require("microscope.query.remap")
 local tree_query = require("microscope.query.tree")
 
@@ -17,12 +18,10 @@ local ROOTS = tree_query.ROOTS
 local band = bit.band
 local hash = remap.hash
 
-local u32, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]")
+local u32, f64, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("double[?]"), ffi.typeof("uint8_t[?]")
 
--- MIC_END_OUTERMOST and MIC_END_ENTRY: nothing calls what stands at the top of a whole stack.
-local OUTERMOST, ENTRY = 1, 2
--- MIC_END_NOT_STATED: what may call it there is not known, nor that there is anything.
-local NOT_STATED = 19
+-- All nodes lie under this root.
+local TOP = 1
 
 -- How many nodes all paths have together that begin where weight is.
 local function count_steps(parent, weight, count, depth)
@@ -83,13 +82,13 @@ end
 
 -- Move the paths to their callers; those that have none, or whose node weighs under `least`, end.
 -- A path takes its weight out of its node when it goes on from there.
-local function go_on(parent, paths, at, up, carried, self, weight, began, least)
+local function go_on(parent, silent, paths, at, up, carried, self, weight, began, least)
   local left = 0
   for i = 0, paths - 1 do
     local node, from = at[i], up[i]
     if node >= ROOTS and weight[from - began] >= least then
       local caller = parent[node]
-      if caller ~= OUTERMOST and caller ~= ENTRY and caller ~= NOT_STATED then
+      if caller >= ROOTS or silent[caller] == 0 then
         self[from] = self[from] - carried[i]
         at[left], up[left], carried[left] = caller, from, carried[i]
         left = left + 1
@@ -97,6 +96,14 @@ local function go_on(parent, paths, at, up, carried, self, weight, began, least)
     end
   end
   return left
+end
+
+-- Roots that are no callers: nothing calls what stands at the top of a whole stack, and where the
+-- end is not stated it is not known that anything does.
+local function silent_roots()
+  local out = u8(ROOTS)
+  for root = 0, ROOTS - 1 do out[root] = ends_query.is_silent(root) and 1 or 0 end
+  return out
 end
 
 local function grown(new, size, old, used, count)
@@ -131,7 +138,7 @@ local function level(tree, keys, room, p, made, least)
   made = step(tree.key, keys.count, p.count, p.at, p.up, p.carried, p.slots, size - 1, room.parent,
     room.key, room.self, made)
   weigh(room.self, began, made, p.weight)
-  p.count = go_on(tree.parent, p.count, p.at, p.up, p.carried, room.self, p.weight, began, least)
+  p.count = go_on(tree.parent, p.silent, p.count, p.at, p.up, p.carried, room.self, p.weight, began, least)
   return made
 end
 
@@ -146,15 +153,16 @@ function M.build(tree, keys, least, weight)
   local count = tree.count
   local steps = count_steps(tree.parent, weight, count, u32(count))
   if steps > tree_query.MOST then return nil end
-  local p = { at = u32(count), carried = f64(count), up = u32(count) }
+  local p = { at = u32(count), carried = f64(count), up = u32(count),
+    silent = silent_roots() }
   p.count = begin(weight, count, p.at, p.carried)
   p.slots, p.weight = u32(tree_query.room_for(p.count)), f64(p.count + 1)
-  for i = 0, p.count - 1 do p.up[i] = OUTERMOST end
+  for i = 0, p.count - 1 do p.up[i] = TOP end
   local room, made = room_of(ROOTS + steps, least <= 0), ROOTS
   while p.count > 0 do made = level(tree, keys, room, p, made, least) end
   return tree_query.of(room.parent, room.key, room.self, made)
 end
 
 M._count_steps, M._begin, M._step, M._go_on = count_steps, begin, step, go_on
-M._weigh = weigh
+M._weigh, M._silent_roots = weigh, silent_roots
 return M

@@ -87,7 +87,8 @@ local function loss_lines(profile, say)
   end
   if s.lost_samples > 0 then
     say("the kernel dropped %s (%s of all)", text.plural(s.lost_samples, "sample"),
-      text.percent(s.lost_samples / (rows_of(profile) + s.lost_samples)))
+      text.percent(s.lost_samples / ((profile_query.samples(profile, profile.recorded)
+        or rows_of(profile)) + s.lost_samples)))
   end
   if s.lost_records > 0 then
     say("the kernel dropped %s of mappings, names and forks",

@@ -10,21 +10,13 @@
 
 local csv = require("microscope.report.csv")
 local json = require("microscope.report.json")
+local numbers = require("microscope.report.numbers")
 local text = require("microscope.report.text")
 
 local M = {}
 
 local UNITS = { text = true, count = true, number = true, ns = true, bytes = true, share = true,
   cycles = true, line = true, bar = true }
-
--- Eighths of a block (U+2588 and on): a bar of 10 columns tells 80 lengths apart.
-local BAR_COLUMNS = 10
-
-local function bar(share)
-  local eighths = math.floor(math.max(0, math.min(1, share)) * BAR_COLUMNS * 8 + 0.5)
-  local whole, rest = math.floor(eighths / 8), eighths % 8
-  return ("\xe2\x96\x88"):rep(whole) .. (rest > 0 and "\xe2\x96" .. string.char(0x90 - rest) or "")
-end
 
 -- Two decimals are enough beside other columns; what would be lost so has three digits.
 local function number(v)
@@ -41,7 +33,7 @@ local SHOW = {
   cycles = text.count,
   number = number,
   line = function(v) return ("%d"):format(v) end,
-  bar = bar,
+  bar = numbers.bar,
 }
 
 local function show(value, unit)
