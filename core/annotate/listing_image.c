@@ -1,25 +1,14 @@
 /*
  * listing_image.c - open the image that was recorded, or say why it is not there.
  */
-#include <elf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "annotate/listing_internal.h"
+#include "image/build_id.h"
 #include "image/debugfile.h"
-
-enum { HEX_MAX = 2 * MIC_BUILD_ID_MAX + 1 };
-
-static void hex_id(const struct mic_elf *elf, char out[HEX_MAX]) {
-  const uint8_t *bytes;
-  size_t size = mic_elf_build_id(elf, &bytes);
-  out[0] = '\0';
-  for (size_t i = 0; i < size && i < MIC_BUILD_ID_MAX; i++)
-    snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static uint64_t written_ns(const struct stat *st) {
   return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
@@ -28,8 +17,10 @@ static uint64_t written_ns(const struct stat *st) {
 /* Is it the recorded image? */
 static int prove(const struct mic_listing_source *source, const struct mic_elf *elf,
                  const struct stat *st, struct mic_error *err) {
-  char id[HEX_MAX];
-  hex_id(elf, id);
+  char id[MIC_BUILD_ID_TEXT];
+  const uint8_t *bytes;
+  size_t size = mic_elf_build_id(elf, &bytes);
+  mic_build_id_text(bytes, size, id);
   if (strcmp(id, source->build_id) != 0)
     return mic_fail(
       err, MIC_ESTATE, "%s is not what was recorded: its build ID is %s, the recorded one %s",
@@ -76,23 +67,17 @@ static int open_file(struct mic_listing *l, const struct mic_listing_source *sou
   return code;
 }
 
-/* The size of the kernel's vDSO image: it is page-sized pieces whose last holds the section
- * headers (arch/x86/entry/vdso/vdso2c). */
-static size_t vdso_size(const Elf64_Ehdr *header) {
-  return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-}
-
 static int open_vdso(struct mic_listing *l, const struct mic_listing_source *source,
                      struct mic_error *err) {
-  const Elf64_Ehdr *own = (const void *)getauxval(AT_SYSINFO_EHDR); /* the kernel's address */
+  size_t size;
+  const void *own = mic_elf_own_vdso(&size);
   if (!own) return mic_fail(err, MIC_ENOENT, "[vdso]: this process has none");
-  int code = mic_elf_open_memory(own, vdso_size(own), "[vdso]", &l->elf, err);
+  int code = mic_elf_open_memory(own, size, "[vdso]", &l->elf, err);
   if (code == MIC_OK) code = prove(source, l->elf, &(struct stat){0}, err);
   if (code != MIC_OK) return code;
   l->path = mic_strndup("[vdso]", 6);
-  return open_symbols(
-    l, &(struct mic_symbols_source){.fd = -1, .memory = own, .memory_size = vdso_size(own)},
-    source->debug_dir, err);
+  return open_symbols(l, &(struct mic_symbols_source){.fd = -1, .memory = own, .memory_size = size},
+                      source->debug_dir, err);
 }
 
 int mic_listing_open_image(struct mic_listing *l, const struct mic_listing_source *source,

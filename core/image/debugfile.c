@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "image/build_id.h"
 
 enum { PATH_MAX_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
 
@@ -78,7 +79,7 @@ static bool is_proven(const struct hunt *hunt, int fd, struct mic_elf *elf, cons
   const uint8_t *id;
   size_t size = mic_elf_build_id(elf, &id);
   if (size > 0 && hunt->build_id_size > 0) {
-    if (size == hunt->build_id_size && memcmp(id, hunt->build_id, size) == 0) return true;
+    if (mic_build_id_is(elf, hunt->build_id, hunt->build_id_size)) return true;
     mic_problem_add(hunt->problem, "%s %s%s has another build ID", hunt->what, root, path);
     return false;
   }
@@ -120,9 +121,8 @@ static const char *const *dirs_of(const struct mic_debugfile_search *search) {
 /* DIR/.build-id/ab/cdef.debug */
 static bool try_build_id(const struct hunt *hunt) {
   if (hunt->build_id_size < 2) return false;
-  char hex[2 * MIC_BUILD_ID_MAX + 1], path[PATH_MAX_BYTES];
-  for (size_t i = 0; i < hunt->build_id_size; i++)
-    snprintf(hex + 2 * i, 3, "%02x", hunt->build_id[i]);
+  char hex[MIC_BUILD_ID_TEXT], path[PATH_MAX_BYTES];
+  mic_build_id_text(hunt->build_id, hunt->build_id_size, hex);
   for (const char *const *dir = dirs_of(hunt->search); *dir; dir++) {
     int size = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", *dir, hex, hex + 2);
     if (size > 0 && size < (int)sizeof path && try_roots(hunt, path)) return true;

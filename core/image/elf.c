@@ -7,6 +7,7 @@
  */
 #include "image/elf.h"
 
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "image/elf_internal.h"
@@ -188,6 +189,13 @@ void mic_elf_close(struct mic_elf *elf) {
   pthread_mutex_destroy(&elf->lock);
   free(elf->name);
   free(elf);
+}
+
+const void *mic_elf_own_vdso(size_t *size) {
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+  /* The image ends with its section headers (arch/x86/entry/vdso); whole pages are mapped. */
+  *size = header ? header->e_shoff + (size_t)header->e_shnum * header->e_shentsize : 0;
+  return header;
 }
 
 size_t mic_elf_build_id(const struct mic_elf *elf, const uint8_t **bytes) {

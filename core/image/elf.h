@@ -43,6 +43,8 @@ int mic_elf_open_debug(int fd, const char *name, struct mic_elf **out, struct mi
 int mic_elf_open_memory(const void *bytes, size_t size, const char *name, struct mic_elf **out,
                         struct mic_error *err);
 void mic_elf_close(struct mic_elf *elf); /* NULL is fine */
+/* The vDSO of this process: the running kernel has one for all of 64 bits.  NULL: none. */
+const void *mic_elf_own_vdso(size_t *size);
 
 size_t mic_elf_build_id(const struct mic_elf *elf, const uint8_t **bytes); /* size; 0: none */
 /* Some page was not in the file any more: what was read since it opened proves nothing. */

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "image/build_id.h"
 
 static char work_dir[] = "/tmp/elf-test-XXXXXX";
 
@@ -263,15 +264,25 @@ static void test_segments_that_share_a_page(void **state) {
 
 static void test_vdso_in_memory(void **state) {
   (void)state;
-  const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+  size_t bytes;
+  const void *vdso = mic_elf_own_vdso(&bytes);
   struct mic_elf *elf;
   struct mic_error err;
   uint64_t vaddr, size;
   if (!vdso) skip();
-  assert_int_equal(mic_elf_open_memory(vdso, 8192, "[vdso]", &elf, &err), MIC_OK);
+  assert_int_equal(mic_elf_open_memory(vdso, bytes, "[vdso]", &elf, &err), MIC_OK);
   assert_true(mic_elf_eh_frame_header(elf, &vaddr, &size));
   const uint8_t *id;
-  assert_true(mic_elf_build_id(elf, &id) > 0);
+  size_t id_size = mic_elf_build_id(elf, &id);
+  assert_true(id_size > 0);
+  assert_true(mic_build_id_is(elf, id, id_size));
+  assert_false(mic_build_id_is(elf, id, id_size - 1));
+  assert_false(mic_build_id_is(elf, id, 0));
+  char text[MIC_BUILD_ID_TEXT];
+  mic_build_id_text((const uint8_t *)"\x0a\xff", 2, text);
+  assert_string_equal(text, "0aff");
+  mic_build_id_text(id, 0, text);
+  assert_string_equal(text, "");
   mic_elf_close(elf);
 }
 

@@ -5,22 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/elf.h"
+#include "image/build_id.h"
 #include "import/perfdata_inside.h"
-
-static bool has_build_id(const struct mic_elf *elf, const uint8_t *build_id, size_t size) {
-  const uint8_t *bytes;
-  return mic_elf_build_id(elf, &bytes) == size && memcmp(bytes, build_id, size) == 0;
-}
 
 /* The vDSO of this kernel, when it is the one that was mapped. */
 static int open_vdso(const struct mic_target_map *map, const char **problem) {
   size_t size;
-  const void *bytes = mic_target_own_vdso(&size);
+  const void *bytes = mic_elf_own_vdso(&size);
   struct mic_elf *elf = NULL;
   *problem = "the vDSO that was mapped is not this kernel's";
   if (!bytes || mic_elf_open_memory(bytes, size, "[vdso]", &elf, NULL) != 0) return -1;
-  bool same = has_build_id(elf, map->build_id, map->build_id_size);
+  bool same = mic_build_id_is(elf, map->build_id, map->build_id_size);
   mic_elf_close(elf);
   if (!same) return -1;
   int fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -58,7 +53,7 @@ int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const 
   struct mic_elf *elf = NULL;
   *problem = "the file at its path here has another build ID";
   bool same = mic_elf_open(fd, map->path, &elf, NULL) == 0 &&
-              has_build_id(elf, map->build_id, map->build_id_size);
+              mic_build_id_is(elf, map->build_id, map->build_id_size);
   mic_elf_close(elf);
   if (same) {
     *problem = NULL;

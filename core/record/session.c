@@ -222,7 +222,7 @@ static int open_for_tape(void *data, const struct mic_target_map *map, const cha
   struct mic_session *s = data;
   if (strcmp(map->path, "[vdso]") == 0) {
     size_t size;
-    const void *vdso = mic_target_own_vdso(&size);
+    const void *vdso = mic_elf_own_vdso(&size);
     if (vdso) mic_tape_vdso(s->tape, vdso, size);
     return -1;
   }

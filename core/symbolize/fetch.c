@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "image/elf.h"
+#include "image/build_id.h"
 
 /* How long servers may take without a byte coming, unless DEBUGINFOD_TIMEOUT says otherwise: far
  * beyond what a server needs that looks into its archives, and less than people wait for nothing.
@@ -141,11 +141,10 @@ static void cache_folder(char *out, size_t room) {
  * than the fetch. */
 static void forget_miss(enum mic_fetch_kind kind, const uint8_t *build_id, size_t size,
                         time_t began) {
-  char folder[4096], hex[2 * MIC_BUILD_ID_MAX + 1] = "", path[sizeof folder + sizeof hex + 32];
+  char folder[4096], hex[MIC_BUILD_ID_TEXT], path[sizeof folder + sizeof hex + 32];
   struct stat st;
   cache_folder(folder, sizeof folder);
-  for (size_t i = 0; i < size && i < MIC_BUILD_ID_MAX; i++)
-    snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+  mic_build_id_text(build_id, size, hex);
   snprintf(path, sizeof path, "%s/%s/%s", folder, hex,
            kind == MIC_FETCH_DEBUG ? "debuginfo" : "executable");
   if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 && st.st_mtime >= began)

@@ -7,15 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/build_id.h"
 #include "image/debugfile.h"
-#include "target/target.h"
 
 enum { PATH_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
 
 static bool is_it(const struct mic_wanted *wanted, const struct mic_elf *elf) {
-  const uint8_t *id;
-  size_t size = mic_elf_build_id(elf, &id);
-  return size > 0 && size == wanted->build_id_size && memcmp(id, wanted->build_id, size) == 0;
+  return mic_build_id_is(elf, wanted->build_id, wanted->build_id_size);
 }
 
 /* A file on this host.  One that is there and is another one is said to be. */
@@ -50,9 +48,8 @@ static bool try_joined(struct mic_finder *f, const struct mic_wanted *wanted, co
 /* FOLDER/.build-id/ab/cdef, with a suffix. */
 static bool try_build_id(struct mic_finder *f, const struct mic_wanted *wanted,
                          const char *const *folders, const char *suffix, struct mic_found *out) {
-  char hex[2 * MIC_BUILD_ID_MAX + 1], name[sizeof hex + 32];
-  for (size_t i = 0; i < wanted->build_id_size; i++)
-    snprintf(hex + 2 * i, 3, "%02x", wanted->build_id[i]);
+  char hex[MIC_BUILD_ID_TEXT], name[sizeof hex + 32];
+  mic_build_id_text(wanted->build_id, wanted->build_id_size, hex);
   snprintf(name, sizeof name, ".build-id/%.2s/%s%s", hex, hex + 2, suffix);
   for (; folders && *folders; folders++)
     if (try_joined(f, wanted, *folders, name, out)) return true;
@@ -86,7 +83,7 @@ static bool try_vdso(struct mic_finder *f, const struct mic_wanted *wanted, stru
   f->problem = problem;
   if (found) return true;
   size_t size;
-  const void *own = mic_target_own_vdso(&size);
+  const void *own = mic_elf_own_vdso(&size);
   struct mic_elf *elf = NULL;
   if (own && mic_elf_open_memory(own, size, "[vdso]", &elf, NULL) == MIC_OK)
     found = is_it(wanted, elf);

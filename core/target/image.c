@@ -4,10 +4,10 @@
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/build_id.h"
 #include "process/image_file.h"
 #include "process/memory.h"
 
@@ -51,15 +51,8 @@ static void make_table(struct mic_image *image) {
   image->problem = "its unwind information could not be read";
 }
 
-const void *mic_target_own_vdso(size_t *size) {
-  const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
-  /* The image ends with its section headers (arch/x86/entry/vdso); whole pages are mapped. */
-  *size = header ? header->e_shoff + (size_t)header->e_shnum * header->e_shentsize : 0;
-  return header;
-}
-
 static void read_own_vdso(struct mic_image *image, struct mic_error *err) {
-  image->memory = mic_target_own_vdso(&image->memory_size);
+  image->memory = mic_elf_own_vdso(&image->memory_size);
   if (image->memory)
     mic_elf_open_memory(image->memory, image->memory_size, image->path, &image->elf, err);
 }
@@ -260,9 +253,8 @@ static const char *last_part(const char *path) {
 static uint32_t write_build_id(struct mic_writer *writer, const struct mic_image *image) {
   const uint8_t *bytes = image->build_id;
   size_t size = image->elf ? mic_elf_build_id(image->elf, &bytes) : image->build_id_size;
-  char hex[2 * MIC_BUILD_ID_MAX + 1] = "";
-  for (size_t i = 0; i < size && i < MIC_BUILD_ID_MAX; i++)
-    snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+  char hex[MIC_BUILD_ID_TEXT];
+  mic_build_id_text(bytes, size, hex);
   return mic_writer_text(writer, hex);
 }
 

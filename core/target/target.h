@@ -46,9 +46,6 @@ struct mic_target_map {
  * (static text) set. */
 int mic_target_open_mapped(const struct mic_target_map *map, const char **problem);
 
-/* The running kernel has one 64-bit vDSO, so the recorder's own is every process's. NULL: none. */
-const void *mic_target_own_vdso(size_t *size);
-
 struct mic_target_stack;
 
 struct mic_target_options {
