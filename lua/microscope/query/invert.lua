@@ -138,7 +138,8 @@ local function level(tree, keys, room, p, made, least)
   made = step(tree.key, keys.count, p.count, p.at, p.up, p.carried, p.slots, size - 1, room.parent,
     room.key, room.self, made)
   weigh(room.self, began, made, p.weight)
-  p.count = go_on(tree.parent, p.silent, p.count, p.at, p.up, p.carried, room.self, p.weight, began, least)
+  p.count = go_on(tree.parent, p.silent, p.count, p.at, p.up, p.carried, room.self, p.weight,
+    began, least)
   return made
 end
 
