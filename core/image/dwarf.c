@@ -127,7 +127,13 @@ static size_t find_functions(struct mic_dwarf_unit *unit, uint64_t vaddr,
                                       .line = line,
                                       .decl_file = f->decl_file,
                                       .decl_line = f->decl_line};
-    if (f->parent == MIC_NONE || count == MIC_DWARF_FRAMES_MAX) break;
+    if (f->parent == MIC_NONE) break;
+    if (count == MIC_DWARF_FRAMES_MAX) {
+      mic_problem_add(unit->file->owner->source.problem,
+                      "functions inlined deeper than %d: the outer ones are left out",
+                      MIC_DWARF_FRAMES_MAX);
+      break;
+    }
     file = mic_dwarf_unit_path(unit, f->call_file);
     line = f->call_line;
     id = f->parent;

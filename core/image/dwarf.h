@@ -43,14 +43,15 @@ struct mic_dwarf_ranges { /* a MIC_VEC */
   size_t count, room;
 };
 
-enum { MIC_DWARF_FRAMES_MAX = 128 }; /* inlined one in another; compilers stay far below */
+enum { MIC_DWARF_FRAMES_MAX = 512 }; /* inlined one in another; compilers stay below 100 */
 
 struct mic_dwarf;
 
 /* False when there is no debug information; a problem says so. */
 bool mic_dwarf_open(const struct mic_dwarf_source *source, struct mic_dwarf **out);
 void mic_dwarf_close(struct mic_dwarf *dwarf); /* NULL is fine */
-/* The frames at an address, innermost first, at most MIC_DWARF_FRAMES_MAX.  When the count is 0,
+/* The frames at an address, innermost first, at most MIC_DWARF_FRAMES_MAX: of so many the last may
+ * not be the function that holds the code, and a problem says so.  When the count is 0,
  * frames[0].file and .line are set all the same where a line is known. */
 size_t mic_dwarf_lookup(struct mic_dwarf *dwarf, uint64_t vaddr, struct mic_dwarf_frame *frames);
 /* Appends the code of the function that is number depth of mic_dwarf_lookup's, in the order of its

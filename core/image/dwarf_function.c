@@ -39,7 +39,8 @@ void mic_dwarf_unit_functions(struct mic_dwarf_unit *unit) {
   if (unit->functions_read) return;
   unit->functions_read = true;
   struct collection to = {0};
-  mic_dwarf_walk(unit, is_function, collect, &to);
+  /* Of code in what was not visited the innermost function known would be a wrong one. */
+  if (!mic_dwarf_walk(unit, is_function, collect, &to)) to.all.count = 0;
   mic_cover_build(&unit->cover, to.all.at, to.all.count);
   mic_vec_free(&to.all);
   mic_vec_free(&to.ranges);

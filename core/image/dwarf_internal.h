@@ -224,7 +224,8 @@ struct mic_dwarf_entry {
 };
 typedef uint32_t mic_dwarf_visit(struct mic_dwarf_unit *unit, const struct mic_dwarf_entry *entry,
                                  uint32_t above, void *context);
-void mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwarf_visit *visit,
+/* False, and a problem, when entries are nested too deep to visit all. */
+bool mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwarf_visit *visit,
                     void *context);
 
 /* dwarf_name.c */

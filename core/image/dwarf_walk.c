@@ -9,7 +9,7 @@
 
 #include "image/dwarf_internal.h"
 
-enum { DEPTH_MAX = 512 }; /* of entries; compilers stay below 100 */
+enum { DEPTH_MAX = 2048 }; /* of entries; compilers stay below 200 */
 
 struct abbrev {
   uint64_t code;
@@ -72,8 +72,8 @@ static void skip_values(const struct walk *w, struct mic_cursor *c, const struct
       mic_dwarf_skip_form(w->unit, c, form->form);
 }
 
-/* From the first child of the unit's own entry to the end. */
-static void walk_entries(struct walk *w, struct mic_cursor *c, mic_dwarf_wants *wants,
+/* From the first child of the unit's own entry to the end; false when that is too deep. */
+static bool walk_entries(struct walk *w, struct mic_cursor *c, mic_dwarf_wants *wants,
                          mic_dwarf_visit *visit, void *context) {
   const uint8_t *info = w->unit->file->sections[MIC_SEC_INFO].bytes;
   uint32_t given[DEPTH_MAX + 1]; /* by visit, for the children of a level */
@@ -84,32 +84,38 @@ static void walk_entries(struct walk *w, struct mic_cursor *c, mic_dwarf_wants *
     entry.offset = (uint64_t)(c->at - info);
     uint64_t code = mic_cursor_uleb(c);
     if (code == 0) { /* ends the children of a level */
-      if (depth-- == 0) return;
+      if (depth-- == 0) return true;
       continue;
     }
     const struct abbrev *a = find_abbrev(w, code);
-    if (!a) return;
+    if (!a) return true;
     uint32_t mine = given[depth];
     bool wanted = wants((int)a->tag, a->has_code);
     if (wanted && a->has_code)
       mic_dwarf_read_values(w->unit, c, w->forms.at + a->first, a->count, &entry.values);
     else
       skip_values(w, c, a);
-    if (c->bad) return;
+    if (c->bad) return true;
     if (wanted) {
       entry.tag = (int)a->tag;
       entry.depth = depth;
       mine = visit(w->unit, &entry, mine, context);
     }
     if (!a->has_children) continue;
-    if (depth == DEPTH_MAX) return;
+    if (depth == DEPTH_MAX) {
+      mic_problem_add(w->unit->file->owner->source.problem,
+                      "debug information nested deeper than %d entries is not used", DEPTH_MAX);
+      return false;
+    }
     given[++depth] = mine;
   }
+  return true;
 }
 
-void mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwarf_visit *visit,
+bool mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwarf_visit *visit,
                     void *context) {
   struct walk w = {.unit = unit};
+  bool whole = true;
   struct mic_dwarf_span info = unit->file->sections[MIC_SEC_INFO];
   mic_dwarf_unit_read(unit);
   if (unit->attributes_known && unit->end <= info.size && mic_dwarf_unit_check(unit) &&
@@ -118,9 +124,10 @@ void mic_dwarf_walk(struct mic_dwarf_unit *unit, mic_dwarf_wants *wants, mic_dwa
     mic_cursor_seek(&c, unit->first_entry);
     const struct abbrev *own = find_abbrev(&w, mic_cursor_uleb(&c));
     if (own) skip_values(&w, &c, own);
-    if (own && own->has_children && !c.bad) walk_entries(&w, &c, wants, visit, context);
+    if (own && own->has_children && !c.bad) whole = walk_entries(&w, &c, wants, visit, context);
   }
   mic_vec_free(&w.abbrevs);
   mic_vec_free(&w.forms);
   mic_map_free(&w.by_code);
+  return whole;
 }

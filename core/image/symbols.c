@@ -257,6 +257,8 @@ static size_t name_outermost(struct mic_symbols *s, uint64_t vaddr, struct mic_d
   uint32_t entry = mic_symtab_find(&s->table, vaddr, &sized);
   /* Code of one entry without a name proves no more than no entry does. */
   if (count == 1 && !is_named(&frames[0])) count = 0;
+  /* Of so many the last may be inlined into others. */
+  if (count == MIC_DWARF_FRAMES_MAX) return count;
   struct mic_dwarf_frame *outermost = &frames[count > 0 ? count - 1 : 0];
   if (entry != MIC_NONE && (sized || count == 0)) {
     outermost->linkage_name = entry_linkage(s, entry);
@@ -272,7 +274,8 @@ static size_t name_outermost(struct mic_symbols *s, uint64_t vaddr, struct mic_d
 
 static struct result find(struct mic_symbols *s, uint64_t vaddr) {
   const uint32_t none = MIC_NONE;
-  struct mic_dwarf_frame frames[MIC_DWARF_FRAMES_MAX] = {{none, none, none, 0, none, 0}};
+  struct mic_dwarf_frame frames[MIC_DWARF_FRAMES_MAX];
+  frames[0] = (struct mic_dwarf_frame){none, none, none, 0, none, 0};
   size_t count = s->dwarf ? mic_dwarf_lookup(s->dwarf, vaddr, frames) : 0;
   count = name_outermost(s, vaddr, frames, count);
   if (is_damaged(s)) count = 0;
@@ -328,7 +331,8 @@ void mic_symbols_extent(struct mic_symbols *s, uint64_t vaddr, size_t depth,
   size_t count = mic_symbols_lookup(s, vaddr, &frames), first = out->count;
   struct mic_symbol_range whole;
   if (depth >= count) return;
-  if (depth + 1 == count && outermost_extent(s, vaddr, &frames[depth], &whole)) {
+  bool holds_code = depth + 1 == count && count < MIC_DWARF_FRAMES_MAX;
+  if (holds_code && outermost_extent(s, vaddr, &frames[depth], &whole)) {
     *mic_vec_push(out) = whole;
     return;
   }

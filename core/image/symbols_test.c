@@ -499,7 +499,7 @@ static void damaged_images(void **state) {
   sh("for v in 3 5; do g++ -O2 -gdwarf-$v -shared -fPIC -nostdlib $SRC/inlines.cc -o whole.$v; "
      "done");
   for (int version = 3; version <= 5; version += 2) {
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "whole.%d", version);
     uint64_t main_at = address_of(name, "entry");
     FILE *file = fopen(in_dir(name), "rb");
@@ -528,6 +528,62 @@ static void damaged_images(void **state) {
   }
 }
 
+/* f0 inlined into f1, that into f2, and so on, and all of them into top. */
+static struct mic_symbols *open_deep(int levels) {
+  sh("{ echo 'volatile int x;'; awk 'BEGIN { for (i = 0; i < %d; i++) { "
+     "printf \"static inline __attribute__((always_inline)) void f%%d(void) { \", i; "
+     "if (i) printf \"f%%d(); }\\n\", i - 1; else print \"x = 1; }\" } "
+     "printf \"__attribute__((noinline)) void top(void) { f%%d(); }\\n\", i - 1; "
+     "print \"int main(void) { top(); return x; }\" }'; } > deep.c && gcc -g -O2 deep.c -o deep",
+     levels);
+  return open_symbols("deep");
+}
+
+static void expect_levels(const struct mic_symbol *s, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "f%zu", i);
+    assert_string_equal(s[i].name, name);
+    assert_int_equal(s[i].line, i + 2);
+  }
+}
+
+static void deep_inlining(void **state) {
+  (void)state;
+  static const int levels[] = {200, 511, 512, 900};
+  for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+    size_t all = (size_t)levels[i] + 1, most = all < 512 ? all : 512;
+    struct mic_symbols *symbols = open_deep(levels[i]);
+    const struct mic_symbol *s;
+    assert_int_equal(mic_symbols_lookup(symbols, address_of("deep", "top"), &s), most);
+    expect_levels(s, all > 512 ? most : most - 1);
+    const char *problem = mic_symbols_problem(symbols);
+    mic_symbol_ranges extent = {0};
+    mic_symbols_extent(symbols, address_of("deep", "top"), most - 1, &extent);
+    assert_int_equal(extent.count, 1);
+    free(extent.at);
+    if (all <= 512) {
+      assert_string_equal(s[most - 1].name, "top");
+      assert_null(problem);
+    } else {
+      assert_non_null(problem);
+      assert_non_null(strstr(problem, "functions inlined deeper than 512: the outer ones"));
+    }
+    mic_symbols_close(symbols);
+  }
+}
+
+/* What is nested too deep to be read names nothing, and what it is in is not taken for it. */
+static void too_deep_entries(void **state) {
+  (void)state;
+  struct mic_symbols *symbols = open_deep(2500);
+  const struct mic_symbol *s;
+  assert_int_equal(mic_symbols_lookup(symbols, address_of("deep", "top"), &s), 1);
+  assert_string_equal(s->name, "top");
+  assert_non_null(strstr(mic_symbols_problem(symbols), "nested deeper than 2048 entries"));
+  mic_symbols_close(symbols);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(rust_names),
@@ -551,6 +607,8 @@ int main(void) {
     cmocka_unit_test(a_shrinking_file),
     cmocka_unit_test(bad_images),
     cmocka_unit_test(damaged_images),
+    cmocka_unit_test(deep_inlining),
+    cmocka_unit_test(too_deep_entries),
   };
   return cmocka_run_group_tests(tests, fixture_begin, fixture_end);
 }
