@@ -10,8 +10,13 @@
 #include "image/build_id.h"
 #include "image/debugfile.h"
 
-static uint64_t written_ns(const struct stat *st) {
-  return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+static uint64_t ns_of(const struct timespec *time) {
+  return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
+/* Anyone can set the time of the last write back (cp -p, tar), but not that of the last change. */
+static bool is_older(const struct stat *st, uint64_t time_ns) {
+  return ns_of(&st->st_mtim) < time_ns && ns_of(&st->st_ctim) < time_ns;
 }
 
 /* Is it the recorded image? */
@@ -27,10 +32,10 @@ static int prove(const struct mic_listing_source *source, const struct mic_elf *
       mic_elf_name(elf), *id ? id : "missing", *source->build_id ? source->build_id : "missing");
   if (*id) return MIC_OK;
   if ((uint64_t)st->st_ino != source->inode || (uint64_t)st->st_size != source->file_size ||
-      written_ns(st) >= source->recorded_at_ns)
+      !is_older(st, source->recorded_at_ns))
     return mic_fail(err, MIC_ESTATE,
-                    "%s has no build ID (link it with -Wl,--build-id) and was written or replaced"
-                    " since the recording",
+                    "%s has no build ID (link it with -Wl,--build-id) and was written, replaced"
+                    " or changed since the recording",
                     mic_elf_name(elf));
   return MIC_OK;
 }
@@ -57,7 +62,7 @@ static int open_file(struct mic_listing *l, const struct mic_listing_source *sou
   if (code == MIC_OK) code = prove(source, l->elf, &st, err);
   if (code == MIC_OK) {
     l->path = mic_strndup(path, strlen(path));
-    l->written_ns = written_ns(&st);
+    l->written_ns = ns_of(&st.st_mtim);
     code = open_symbols(l, &(struct mic_symbols_source){.fd = fd}, source->debug_dir, err);
   } else {
     mic_elf_close(l->elf);
