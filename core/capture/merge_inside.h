@@ -19,6 +19,8 @@ struct mic_merge_life {
   uint32_t last;    /* its last row of process_execs or thread_names, or MIC_NONE */
 };
 
+typedef MIC_VEC(struct mic_merge_life) mic_merge_lives;
+
 struct mic_merge_lines {
   uint32_t first, count; /* in `lines` */
 };
@@ -42,7 +44,7 @@ struct mic_merge {
   struct mic_map keyed[MIC_TABLE_COUNT]; /* rows by a key: meta, settings, problems, the living */
   struct mic_interner mappings;          /* by what they map; the id's last row: */
   MIC_VEC(uint32_t) mapping_rows;
-  MIC_VEC(struct mic_merge_life) processes, threads;
+  mic_merge_lives processes, threads; /* by merged row */
   MIC_VEC(struct mic_lines_row) lines;
   MIC_VEC(struct mic_merge_lines) lines_of; /* by merged location */
 };

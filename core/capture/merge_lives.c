@@ -32,61 +32,51 @@ FOLLOWS(processes);
 FOLLOWS(threads);
 FOLLOWS(mappings);
 
-void mic_merge_add_processes(struct mic_merge *m) {
-  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_processes].rows; row++) {
-    struct mic_map *living = &m->keyed[MIC_TABLE_processes];
-    uint64_t pid = mic_merge_read(m, MIC_COLUMN_processes_pid, row);
-    uint64_t ns_pid = mic_merge_read(m, MIC_COLUMN_processes_ns_pid, row);
-    uint64_t start = mic_merge_read(m, MIC_COLUMN_processes_start_ns, row);
-    uint64_t name = mic_merge_value(m, MIC_COLUMN_processes_name, row);
-    uint32_t old = m->segment > 1 ? mic_map_get(living, pid, ns_pid) : MIC_NONE;
-    /* A segment may hold two processes with one id, the first of which has ended in it. */
-    if (old != MIC_NONE && start == 0 && m->processes.at[old].segment != m->segment &&
-        goes_on(m, mic_merge_get(m, MIC_COLUMN_processes_end_ns, old),
-                mic_merge_get(m, MIC_COLUMN_processes_name, old) == name)) {
-      mic_merge_set(m, MIC_COLUMN_processes_name, old, name);
-      set_end(m, MIC_COLUMN_processes_end_ns, old,
-              mic_merge_value(m, MIC_COLUMN_processes_end_ns, row));
+/* A table of what lives, by its columns. */
+struct living {
+  enum mic_table_id table;
+  uint32_t owner, number; /* the columns that tell the living apart */
+  uint32_t name, start, end;
+};
+
+static void add_living(struct mic_merge *m, const struct living *t, mic_merge_lives *lives) {
+  struct mic_map *ids = &m->keyed[t->table];
+  for (uint64_t row = 0; row < m->cap->tables[t->table].rows; row++) {
+    uint64_t owner = mic_merge_value(m, t->owner, row), number = mic_merge_value(m, t->number, row);
+    uint64_t name = mic_merge_value(m, t->name, row);
+    uint32_t old = m->segment > 1 ? mic_map_get(ids, owner, number) : MIC_NONE;
+    /* A segment may hold two with one id, the first of which has ended in it. */
+    if (old != MIC_NONE && mic_merge_read(m, t->start, row) == 0 &&
+        lives->at[old].segment != m->segment &&
+        goes_on(m, mic_merge_get(m, t->end, old), mic_merge_get(m, t->name, old) == name)) {
+      mic_merge_set(m, t->name, old, name);
+      set_end(m, t->end, old, mic_merge_value(m, t->end, row));
     } else {
-      uint32_t id = mic_merge_append(m, MIC_TABLE_processes, row);
-      if (old != MIC_NONE)
-        end_by(m, MIC_COLUMN_processes_end_ns, old,
-               mic_merge_value(m, MIC_COLUMN_processes_start_ns, row));
-      *mic_vec_push(&m->processes) = (struct mic_merge_life){.last = MIC_NONE};
-      mic_map_put(living, pid, ns_pid, id);
+      uint32_t id = mic_merge_append(m, t->table, row);
+      if (old != MIC_NONE) end_by(m, t->end, old, mic_merge_value(m, t->start, row));
+      *mic_vec_push(lives) = (struct mic_merge_life){.last = MIC_NONE};
+      mic_map_put(ids, owner, number, id);
       old = id;
     }
-    m->processes.at[old].segment = m->segment;
-    m->ids[MIC_TABLE_processes][row] = old;
+    lives->at[old].segment = m->segment;
+    m->ids[t->table][row] = old;
   }
 }
 
+void mic_merge_add_processes(struct mic_merge *m) {
+  static const struct living processes = {
+    MIC_TABLE_processes,       MIC_COLUMN_processes_pid,      MIC_COLUMN_processes_ns_pid,
+    MIC_COLUMN_processes_name, MIC_COLUMN_processes_start_ns, MIC_COLUMN_processes_end_ns,
+  };
+  add_living(m, &processes, &m->processes);
+}
+
 void mic_merge_add_threads(struct mic_merge *m) {
-  for (uint64_t row = 0; row < m->cap->tables[MIC_TABLE_threads].rows; row++) {
-    struct mic_map *living = &m->keyed[MIC_TABLE_threads];
-    uint64_t process = mic_merge_value(m, MIC_COLUMN_threads_process, row);
-    uint64_t tid = mic_merge_read(m, MIC_COLUMN_threads_tid, row);
-    uint64_t start = mic_merge_read(m, MIC_COLUMN_threads_start_ns, row);
-    uint64_t name = mic_merge_value(m, MIC_COLUMN_threads_name, row);
-    uint32_t old = m->segment > 1 ? mic_map_get(living, process, tid) : MIC_NONE;
-    if (old != MIC_NONE && start == 0 && m->threads.at[old].segment != m->segment &&
-        goes_on(m, mic_merge_get(m, MIC_COLUMN_threads_end_ns, old),
-                mic_merge_get(m, MIC_COLUMN_threads_name, old) == name)) {
-      mic_merge_set(m, MIC_COLUMN_threads_name, old, name);
-      set_end(m, MIC_COLUMN_threads_end_ns, old,
-              mic_merge_value(m, MIC_COLUMN_threads_end_ns, row));
-    } else {
-      uint32_t id = mic_merge_append(m, MIC_TABLE_threads, row);
-      if (old != MIC_NONE)
-        end_by(m, MIC_COLUMN_threads_end_ns, old,
-               mic_merge_value(m, MIC_COLUMN_threads_start_ns, row));
-      *mic_vec_push(&m->threads) = (struct mic_merge_life){.last = MIC_NONE};
-      mic_map_put(living, process, tid, id);
-      old = id;
-    }
-    m->threads.at[old].segment = m->segment;
-    m->ids[MIC_TABLE_threads][row] = old;
-  }
+  static const struct living threads = {
+    MIC_TABLE_threads,       MIC_COLUMN_threads_process,  MIC_COLUMN_threads_tid,
+    MIC_COLUMN_threads_name, MIC_COLUMN_threads_start_ns, MIC_COLUMN_threads_end_ns,
+  };
+  add_living(m, &threads, &m->threads);
 }
 
 void mic_merge_end_threads(struct mic_merge *m) {
