@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -181,6 +182,21 @@ static int scratch_file(void) {
   return open(folder && folder[0] == '/' ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
+/* What a file there may take: half of what is free, so that no input fills a disk that others use
+ * (or, on tmpfs, memory).  A file system that does not tell its size bounds itself. */
+static uint64_t room_for(int fd) {
+  struct statvfs at;
+  if (fstatvfs(fd, &at) != 0) return 0;
+  if (at.f_blocks == 0) return UINT64_MAX;
+  return (uint64_t)at.f_bavail * at.f_frsize / 2;
+}
+
+static int too_large(const struct mic_input *in, uint64_t room, struct mic_error *err) {
+  return mic_fail(err, MIC_ELIMIT,
+                  "%.120s: more than %llu bytes, half of what is free where TMPDIR is", in->name,
+                  (unsigned long long)room);
+}
+
 static int write_all(int fd, const uint8_t *bytes, size_t size) {
   while (size) {
     ssize_t done = write(fd, bytes, size);
@@ -196,13 +212,17 @@ static int write_all(int fd, const uint8_t *bytes, size_t size) {
 static int spool(struct mic_input *in, struct mic_error *err) {
   int fd = scratch_file();
   if (fd < 0) return mic_fail_sys(err, "making room for %.150s", in->name);
+  const uint64_t room = room_for(fd);
+  uint64_t total = 0;
   ssize_t got = 1;
   while (got > 0) {
     do got = read(in->fd, in->raw, ROOM);
     while (got < 0 && errno == EINTR);
+    if (got > 0 && (total += (uint64_t)got) > room) break;
     if (got > 0 && write_all(fd, in->raw, (size_t)got) != 0) got = -1;
   }
   int code = got < 0 ? mic_fail_sys(err, "reading %.180s", in->name) : 0;
+  if (!code && total > room) code = too_large(in, room, err);
   close(in->fd);
   in->fd = fd;
   return code;
@@ -262,17 +282,19 @@ int mic_input_file(struct mic_input *input, int *fd, struct mic_error *err) {
     *fd = fcntl(input->fd, F_DUPFD_CLOEXEC, 0);
     return *fd >= 0 ? 0 : mic_fail_sys(err, "opening %.180s", input->name);
   }
-  uint8_t *room = mic_alloc(ROOM);
-  uint64_t got = 1;
+  uint8_t *part = mic_alloc(ROOM);
+  uint64_t got = 1, total = 0;
   *fd = scratch_file();
+  const uint64_t room = *fd >= 0 ? room_for(*fd) : 0;
   int code = *fd >= 0 ? mic_input_rewind(input, err)
                       : mic_fail_sys(err, "making room for %.150s", input->name);
   while (!code && got) {
-    code = mic_input_read(input, room, ROOM, &got, err);
-    if (!code && write_all(*fd, room, got) != 0)
+    code = mic_input_read(input, part, ROOM, &got, err);
+    if (!code && (total += got) > room) code = too_large(input, room, err);
+    if (!code && write_all(*fd, part, got) != 0)
       code = mic_fail_sys(err, "making room for %.150s", input->name);
   }
-  free(room);
+  free(part);
   if (code && *fd >= 0) close(*fd);
   return code;
 }

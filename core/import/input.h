@@ -5,6 +5,9 @@
  * pipe, or "-" for standard input, is first copied to a file without a name, so that every input
  * can be read twice.
  *
+ * Such a file, and the one of mic_input_file, takes at most half of what is free in $TMPDIR: what
+ * is larger fails with MIC_ELIMIT.
+ *
  * Nothing here holds more than its buffers, however much a small file decompresses to.
  *
  * Fails:   MIC_EFORMAT with the offset in the compressed file for a damaged stream.

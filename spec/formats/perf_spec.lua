@@ -175,6 +175,27 @@ describe("convert from perf.data:", function()
       "record 1 at byte %d+: it holds an Intel PT trace")
   end)
 
+  it("leaves half of what is free where it decompresses", function()
+    local _, _, status = helper.run("unshare -rm true")
+    if status ~= 0 then
+      pending("no namespace of one's own for a small file system: " .. status)
+      return
+    end
+    helper.write(folder .. "/large", "PERFILE2" .. ("\0"):rep(6 * 2 ^ 20))
+    helper.run("mkdir -p small && gzip -k large && zstd -q -k large", folder)
+    for _, input in ipairs { "large.gz", "large.zst", "-" } do
+      local out, err
+      out, err, status = helper.run(([[unshare -rm sh -c '
+        mount -t tmpfs -o size=8m none small
+        cat large | TMPDIR=$PWD/small "$0" convert --from perf %s out.usprof; status=$?
+        ls small; ls out.usprof*
+        exit $status' %s/bin/microscope]]):format(input, helper.quote(helper.stage)), folder)
+      assert.same({ "", 1 }, { out, status }, err)
+      assert.matches("^microscope convert: [^\n]*: more than %d+ bytes, half of what is free where"
+        .. " TMPDIR is\n", err)
+    end
+  end)
+
   it("counts records that do not hold together", function()
     local fp = helper.read(CORPUS .. "fp")
     local at = 1 + fp:byte(41) + 256 * fp:byte(42)
