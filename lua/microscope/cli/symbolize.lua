@@ -125,6 +125,10 @@ function M.run(args)
   if output == "-" then
     cli.misuse("a capture is written to a file, not to a pipe (./- is a file of that name)")
   end
+  if capture.is_folder(path) then
+    cli.fail('%s is a folder; name its captures one by one: for f in DIR/*.usprof; do microscope'
+      .. ' symbolize "$f"; done', path)
+  end
   local job, err = symbolize.new {
     input = path,
     output = output,
