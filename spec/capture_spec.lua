@@ -86,7 +86,8 @@ describe("capture", function()
       for count in c:blocks("samples", "cpu") do blocks, rows = blocks + 1, rows + count end
       return blocks .. " " .. rows
     end))
-    assert.equal(0, cap:rows("nothing"))
+    assert.error_matches(function() cap:rows("nothing") end, "^rows: there is no table 'nothing'$")
+    for _, name in ipairs(capture.tables()) do assert.is_true(cap:rows(name) >= 0, name) end
     local column, err = cap:column("nothing", "x")
     assert.is_nil(column)
     assert.equal("ENOENT", err.code)

@@ -127,10 +127,15 @@ function Capture:info()
   }
 end
 
---- How many rows a table has (a number; 0 for one that is not in the file).
+--- How many rows a table has (a number; 0 for one that is not in the file).  Raises for a name that
+-- no table has.
 function Capture:rows(name)
   text_argument(name, "rows")
-  return tonumber(C.mic_capture_rows(handle_of(self, "rows"), name))
+  local rows = tonumber(C.mic_capture_rows(handle_of(self, "rows"), name))
+  if rows == 0 and C.mic_capture_table_doc(name) == nil then
+    error(("rows: there is no table '%s'"):format(name), 2)
+  end
+  return rows
 end
 
 --- The names of all tables, in order of dependency, also of those without rows.
