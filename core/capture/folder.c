@@ -101,12 +101,16 @@ static void learn(struct folder *f) {
   }
 }
 
+/* A capture that names no boot, as an imported one, may be of any machine. */
+static bool is_boot_of(const struct segment *s, const char *boot) {
+  return *boot && strcmp(s->boot, boot) == 0;
+}
+
 static const struct segment *first_of_boot(const struct folder *f, const struct segment *s) {
   const struct segment *first = s;
   for (size_t i = 0; i < f->segments.count; i++) {
     const struct segment *other = &f->segments.at[i];
-    if (!other->skipped && strcmp(other->boot, s->boot) == 0 &&
-        other->monotonic_ns < first->monotonic_ns)
+    if (!other->skipped && is_boot_of(other, s->boot) && other->monotonic_ns < first->monotonic_ns)
       first = other;
   }
   return first;
@@ -148,7 +152,7 @@ static uint32_t add_all(struct folder *f, size_t count) {
     struct segment *s = &f->segments.at[i];
     if (!open_segment(f, s)) continue;
     uint64_t gap = s->shift_ns > end ? s->shift_ns - end : 0;
-    if (boot && strcmp(boot, s->boot) != 0) gap = MIC_MERGE_OTHER_BOOT;
+    if (boot && !is_boot_of(s, boot)) gap = MIC_MERGE_OTHER_BOOT;
     mic_merge_add(f->merge, s->cap, s->shift_ns, gap);
     if (s->shift_ns + s->duration_ns > end) end = s->shift_ns + s->duration_ns;
     boot = s->boot;

@@ -152,6 +152,18 @@ describe("a folder of captures", function()
     assert.equal(2, cap:rows("threads"))
   end)
 
+  it("takes captures that name no boot, as imported ones, for several machines'", function()
+    for i = 1, 2 do
+      segment(tostring(i), { monotonic_ns = 5e9, realtime_ns = 1e18 + i * 1e9, duration_ns = 1e9,
+        boot = "", processes = { { pid = 7, name = "same" } },
+        threads = { { tid = 7, name = "same" } }, samples = { { "main", at = 5 } } })
+    end
+    local cap = open()
+    assert.equal(2, cap:rows("processes"))
+    assert.equal(2, cap:rows("threads"))
+    assert.same({ 5, 1e9 + 5 }, list(cap, "samples", "time_ns"))
+  end)
+
   it("says of several periods that they are several sources", function()
     segment("1", { samples = { { "main" } } })
     segment("2", { monotonic_ns = 2e9, period = 2e6, samples = { { "main" } } })
