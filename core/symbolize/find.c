@@ -158,6 +158,9 @@ bool mic_finder_image(struct mic_finder *f, const struct mic_wanted *wanted,
       try_scan(f, wanted, MIC_SCAN_DEBUG, out) || try_servers(f, wanted, out))
     return true;
   mic_problem_add(f->problem, "no file with its build ID was found");
+  if (f->scan.entries > MIC_SCAN_ENTRIES_MAX)
+    mic_problem_add(f->problem, "only %d entries of the folders were looked at",
+                    MIC_SCAN_ENTRIES_MAX);
   return false;
 }
 

@@ -14,8 +14,6 @@
 
 enum {
   DEPTH_MAX = 64, /* trees of debug files mirror file systems, which are not that deep */
-  /* A whole distribution's debug files are some 100,000. */
-  ENTRIES_MAX = 4 << 20
 };
 
 static bool has(struct mic_elf *elf, const char *name) {
@@ -83,7 +81,7 @@ static void read_folder(struct mic_scan *scan, int fd, const char *path, int dep
   }
   for (struct dirent *entry; (entry = readdir(folder)) && !atomic_load(scan->cancel);) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (++scan->entries > ENTRIES_MAX) break;
+    if (++scan->entries > MIC_SCAN_ENTRIES_MAX) break;
     read_entry(scan, dirfd(folder), entry, path, depth);
   }
   closedir(folder);

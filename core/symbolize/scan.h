@@ -27,6 +27,9 @@ struct mic_scan_file {
   uint32_t next; /* another one of its build ID, or MIC_NONE */
 };
 
+/* A whole distribution's debug files are some 100,000; folders past this many are not looked at. */
+enum { MIC_SCAN_ENTRIES_MAX = 4 << 20 };
+
 struct mic_scan {
   const char *const *folders; /* borrowed; NULL-terminated */
   const atomic_bool *cancel;  /* borrowed */
