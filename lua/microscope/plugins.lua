@@ -53,7 +53,10 @@ function M.folders(kind)
       local home = os.getenv("HOME")
       config = home and home:sub(1, 1) == "/" and home .. "/.config"
     end
-    if config then out[1] = { path = config .. "/microscope/" .. kind, user = true } end
+    if config then
+      local own = config .. "/microscope"
+      out[1] = { path = own .. "/" .. kind, user = true, above = { own, config } }
+    end
   end
   out[#out + 1] = { path = core.prefix .. "/share/microscope/" .. kind, user = false }
   return out
@@ -67,16 +70,30 @@ local function foreign(path, facts)
   end
 end
 
+-- The same for a folder above the user's own, which may be root's: who may write it can put another
+-- in the place of the next.
+local function replaceable(path)
+  local facts = file_type()
+  if C.mic_host_stat(path, facts) ~= 0 then return nil end
+  if facts.uid == 0 then facts.uid = C.mic_host_uid() end
+  return foreign(path, facts)
+end
+
+-- Nil when only the user may write a file of his folder, by any way, else why it is not read.
+local function not_own(path, facts, folder)
+  local why = foreign(path, facts)
+  if not why and C.mic_host_stat(folder.path, facts) == 0 then why = foreign(folder.path, facts) end
+  for _, above in ipairs(folder.above) do why = why or replaceable(above) end
+  return why
+end
+
 -- True, false when there is no such file, or nil and why it is not read.
 local function may_read(path, folder)
   local facts = file_type()
   if C.mic_host_stat(path, facts) ~= 0 then return false end
   if facts.kind ~= C.MIC_HOST_FILE then return nil, path .. " is not a file" end
   if folder and folder.user then
-    local why = foreign(path, facts)
-    if not why and C.mic_host_stat(folder.path, facts) == 0 then
-      why = foreign(folder.path, facts)
-    end
+    local why = not_own(path, facts, folder)
     if why then return nil, why end
   end
   return true

@@ -221,6 +221,7 @@ function Writer:rows(name, n, columns)
   if type(n) ~= "number" or n < 0 or n % 1 ~= 0 then error("rows: not a count", 2) end
   flush(self, name)
   local pointers = pointers_type(#schema)
+  self._given = columns -- a pointer does not keep its array alive, nor does a local when compiled
   for key, array in pairs(columns) do
     local column = schema.by_name[key]
     if not column then error(("%s has no column %s"):format(name, key), 2) end
@@ -229,6 +230,7 @@ function Writer:rows(name, n, columns)
   end
   local id = self:count(name)
   append(self, name, n, pointers)
+  self._given = nil
   return id
 end
 

@@ -81,6 +81,15 @@ describe("a plugin", function()
     os.execute("chmod 777 " .. helper.quote(config .. "/microscope/queries"))
     assert.matches("microscope/queries is not read: others may write it",
       select(2, microscope("query mine")))
+    os.execute("chmod 755 " .. helper.quote(config .. "/microscope/queries"))
+    assert.equal("", (select(2, microscope("query mine"))))
+    -- Who may write a folder above can put another in its place.
+    for _, above in ipairs { config .. "/microscope", config } do
+      os.execute("chmod 777 " .. helper.quote(above))
+      assert.matches("is not read: others may write it %(chmod go%-w%)",
+        select(2, microscope("query mine")))
+      os.execute("chmod 755 " .. helper.quote(above))
+    end
   end)
 
   it("does not load modules of the current directory", function()
