@@ -67,9 +67,12 @@ local function functions_by_location(cap)
   return out
 end
 
--- The recorded stacks through a function, from it outwards: chains as read_gdb's, with counts.
+local COPY_EXHAUSTED = 3 -- of core/capture/ends.def
+
+-- The recorded stacks through a function, from it outwards: chains as read_gdb's; their names; how
+-- many end short, by reason; and the chains that end with the copy of the stack.
 local function read_own(path, marked, own)
-  local chains, names, short = {}, {}, {}
+  local chains, names, short, cut = {}, {}, {}, {}
   local cap = assert(capture.open(path))
   local functions = functions_by_location(cap)
   local kind, module, offset = cap:array("locations", "kind"), cap:array("locations", "module"),
@@ -93,6 +96,10 @@ local function read_own(path, marked, own)
       end
     end
     if not WHOLE[ending] then short[ending] = (short[ending] or 0) + 1 end
+    if ending == COPY_EXHAUSTED then
+      cut[table.concat(at, "\n")] = true
+      return
+    end
     chains[table.concat(at, "\n")] = true
     names[table.concat(named, "\n")] = true
   end
@@ -110,7 +117,20 @@ local function read_own(path, marked, own)
     end
   end
   cap:close()
-  return chains, names, short
+  return chains, names, short, cut
+end
+
+-- The chains of a that no chain of b begins with.
+local function no_beginnings(a, b)
+  local out = {}
+  for short in pairs(a) do
+    local found = false
+    for whole in pairs(b) do
+      found = found or (whole .. "\n"):sub(1, #short + 1) == short .. "\n"
+    end
+    if not found then out[#out + 1] = short end
+  end
+  return table.concat(out, "\n\n")
 end
 
 -- The first element is the function itself, where gdb has its first instruction.
@@ -134,8 +154,6 @@ local function difference(a, b)
   return table.concat(out, "\n\n")
 end
 
-local COPY_EXHAUSTED = 3 -- of core/capture/ends.def
-
 describe("stacks agree with gdb's:", function()
   local folder
   setup(function() folder = helper.folder() end)
@@ -158,11 +176,12 @@ describe("stacks agree with gdb's:", function()
     run(("export %s; %s record -q -F 1999 --stack-bytes 64K -o own.usprof -- %s >/dev/null"):format(
       p.env or "LC_ALL=C", helper.quote(helper.stage .. "/bin/microscope"), p.command))
     local theirs, their_names = read_gdb(folder .. "/gdb.out", p.own)
-    local ours, our_names, short = read_own(folder .. "/own.usprof", p.marked, p.own)
+    local ours, our_names, short, cut = read_own(folder .. "/own.usprof", p.marked, p.own)
     theirs = without_first(theirs, "-")
     assert.is_true(count(theirs) > 0, "gdb never stopped")
     assert.is_true(count(ours) > 0, "no sample in " .. p.marked)
     if p.deep then short[COPY_EXHAUSTED] = nil end
+    assert.equal("", no_beginnings(cut, theirs))
     assert.same({}, short)
     assert.equal("", difference(ours, theirs))
     if not p.some then assert.equal("", difference(theirs, ours)) end
