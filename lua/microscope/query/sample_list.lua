@@ -30,18 +30,18 @@ local function first_disorder(time, rows)
   return rows
 end
 
--- Merge the sorted runs from[lo..mid) and from[mid..hi) into to.
+-- Merge the sorted runs from[lo..mid) and from[mid..hi) into to.  One row a step, whichever run it
+-- comes from, and the rest of the longer run at once.
 local function merge_runs(c, from, to, lo, mid, hi)
-  local a, b = lo, mid
-  for i = lo, hi - 1 do
-    if a < mid and (b >= hi or not is_after(c, from[a], from[b])) then
-      to[i] = from[a]
-      a = a + 1
-    else
-      to[i] = from[b]
-      b = b + 1
-    end
+  local a, b, i = lo, mid, lo
+  while a < mid and b < hi do
+    local x, y = from[a], from[b]
+    local second = is_after(c, x, y) and 1 or 0
+    to[i] = second == 1 and y or x
+    a, b, i = a + 1 - second, b + second, i + 1
   end
+  ffi.copy(to + i, from + a, (mid - a) * 4)
+  ffi.copy(to + i + mid - a, from + b, (hi - b) * 4)
 end
 
 -- Runs of sixteen by insertion: what is nearly in order takes few steps.
