@@ -17,8 +17,10 @@ M.stage = os.getenv("MIC_STAGE")
 -- that calls of fn became hot is chance, as LuaJIT counts in a small table by hash.
 local function begins_in_a_loop(pc) return pc > 1 end
 
--- The reasons of one try from no traces at all.
-local function interpreted_once(fn, ...)
+--- Run fn and list every reason part of it was left to the interpreter: an aborted trace, or
+-- one that had to stitch around a call.  Only traces that begin in the file of fn count: what
+-- becomes hot around it is not its doing.
+function M.interpreted(fn, ...)
   local util, vmdef, seen = require("jit.util"), require("jit.vmdef"), {}
   local file, own = debug.getinfo(fn, "S").source, false
   local function on_trace(what, tr, func, pc, code, arg)
@@ -37,20 +39,6 @@ local function interpreted_once(fn, ...)
   jit.attach(on_trace, "trace")
   for _ = 1, 3 do fn(...) end
   jit.attach(on_trace)
-  return seen
-end
-
---- Run fn and list every reason part of it was left to the interpreter: an aborted trace, or
--- one that had to stitch around a call.  Only traces that begin in the file of fn count: what
--- becomes hot around it is not its doing.  Where a trace begins is chance, as LuaJIT counts in a
--- table by a hash of addresses: one that begins amid a step may be given up, and the loop compiled
--- all the same.  What cannot be compiled is given up at every try.
-function M.interpreted(fn, ...)
-  local seen
-  for _ = 1, 3 do
-    seen = interpreted_once(fn, ...)
-    if #seen == 0 then break end
-  end
   return seen
 end
 
