@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "annotate/listing_internal.h"
+#include "image/symbols_cover.h"
 
 enum {
   /* Some 250 MB of rows and texts; the largest functions of compilers' output (interpreters' loops)
@@ -68,15 +69,10 @@ MIC_EXPORT int mic_listing_add(struct mic_listing *l, uint64_t address, const ch
                   linkage_name, address);
 }
 
-static int by_start(const void *a, const void *b) {
-  const struct mic_symbol_range *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* Sorted, and those that overlap or touch made one. */
 static void join_ranges(mic_symbol_ranges *ranges) {
   size_t count = 0;
-  if (ranges->count > 0) qsort(ranges->at, ranges->count, sizeof *ranges->at, by_start);
+  mic_sort_records(ranges->at, ranges->count, sizeof *ranges->at);
   for (size_t i = 0; i < ranges->count; i++) {
     struct mic_symbol_range r = ranges->at[i];
     if (count > 0 && r.start <= ranges->at[count - 1].end) {

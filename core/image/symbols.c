@@ -9,6 +9,7 @@
 #include "image/symbols.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -304,10 +305,7 @@ size_t mic_symbols_lookup(struct mic_symbols *s, uint64_t vaddr, const struct mi
   return result.count;
 }
 
-static int by_start(const void *a, const void *b) {
-  const struct mic_symbol_range *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
-}
+_Static_assert(offsetof(struct mic_symbol_range, start) == 0, "mic_sort_records takes it for key");
 
 /* The code of the outermost function, as its symbol or what stands in for one bounds it. */
 static bool outermost_extent(struct mic_symbols *s, uint64_t vaddr, const struct mic_symbol *frame,
@@ -340,7 +338,7 @@ void mic_symbols_extent(struct mic_symbols *s, uint64_t vaddr, size_t depth,
   if (s->dwarf) mic_dwarf_extent(s->dwarf, vaddr, depth, &ranges);
   for (size_t i = 0; i < ranges.count; i++)
     *mic_vec_push(out) = (struct mic_symbol_range){ranges.at[i].start, ranges.at[i].end};
-  if (ranges.count > 0) qsort(out->at + first, ranges.count, sizeof *out->at, by_start);
+  mic_sort_records(out->at + first, ranges.count, sizeof *out->at);
   mic_vec_free(&ranges);
 }
 

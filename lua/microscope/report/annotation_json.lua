@@ -2,14 +2,11 @@
 
 local json = require("microscope.report.json")
 
+local or_null = json.or_null
+
 local M = {}
 
 M.VERSION = 1
-
-local function or_null(value)
-  if value == nil then return json.null end
-  return value
-end
 
 local function hex(bytes)
   return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))

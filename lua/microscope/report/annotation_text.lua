@@ -1,5 +1,6 @@
 --- annotation_text.lua - functions with their source and code, for a person.
 
+local numbers = require("microscope.report.numbers")
 local text = require("microscope.report.text")
 
 local M = {}
@@ -139,12 +140,6 @@ local function write_code(annotation, columns, say)
   end
 end
 
-local function amount(source, weight)
-  if source.unit == "ns" or source.unit == "cpu_ns" then return text.time(weight) end
-  if source.unit == "bytes" then return text.size(weight) end
-  return text.count(weight)
-end
-
 --- Write annotations (annotation.lua): profile is that of the capture (profile.lua) and tells
 -- what all is; options.columns is the width of lines or nil.
 function M.write(annotations, profile, options, write)
@@ -155,9 +150,9 @@ function M.write(annotations, profile, options, write)
     say("%s in %s%s", text.escape(annotation.name),
       text.escape(annotation.path ~= "" and annotation.path or "no file"),
       annotation.build_id ~= "" and ", build ID " .. text.escape(annotation.build_id) or "")
-    say("%s self, %s total: %s of %s; shares are of its total", amount(source, annotation.self),
-      amount(source, annotation.total), text.percent(whole > 0 and annotation.total / whole or 0),
-      amount(source, whole))
+    say("%s self, %s total: %s of %s; shares are of its total",
+      numbers.amount(source, annotation.self), numbers.amount(source, annotation.total),
+      text.percent(numbers.share(profile, annotation.total)), numbers.amount(source, whole))
     for _, file in ipairs(annotation.files) do
       write_file(file, annotation.total, options.columns, say)
     end

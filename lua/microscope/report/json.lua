@@ -8,6 +8,12 @@ local M = {}
 
 M.null = setmetatable({}, { __tostring = function() return "null" end })
 
+--- The value, or null for nil, which an object's list of pairs cannot hold.
+function M.or_null(value)
+  if value == nil then return M.null end
+  return value
+end
+
 local Object, Array = {}, {}
 
 --- An object of pairs: M.object { "name", "x", "size", 3 }.

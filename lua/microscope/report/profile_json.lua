@@ -6,15 +6,12 @@ local numbers = require("microscope.report.numbers")
 local profile_query = require("microscope.query.profile")
 local walk = require("microscope.query.walk")
 
+local or_null = json.or_null
+
 local M = {}
 
 -- A new field is no new version; a changed meaning is.
 M.VERSION = 1
-
-local function or_null(value)
-  if value == nil then return json.null end
-  return value
-end
 
 local function texts(map)
   local names, out = {}, {}
@@ -227,5 +224,5 @@ function M.write(cap, profile, options, out)
   out("}\n")
 end
 
-M.or_null, M.one_source = or_null, one_source
+M.one_source = one_source
 return M

@@ -9,7 +9,7 @@ local views_text = require("microscope.report.views_text")
 
 local M = {}
 
-local or_null = profile_json.or_null
+local or_null = json.or_null
 
 local function append(fields, more)
   for _, field in ipairs(more) do fields[#fields + 1] = field end
