@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/ending.h"
 
 enum { PLACES = 64 /* a command writes one file, by way of at most two */ };
-
-static const int ENDING[] = {SIGINT, SIGTERM, SIGHUP};
-enum { ENDINGS = sizeof ENDING / sizeof *ENDING };
 
 /* Whoever exchanges a path for NULL has it: the handler never frees, forget frees what it took. */
 static char *_Atomic places[PLACES];
@@ -39,19 +37,15 @@ static void on_ending(int number) {
 }
 
 static void watch(void) {
-  for (int i = 0; i < ENDINGS; i++) {
+  for (int i = 0; i < MIC_ENDING_SIGNALS; i++) {
+    int number = mic_ending_signals[i];
     struct sigaction now, action = {.sa_handler = on_ending, .sa_flags = (int)SA_RESETHAND};
-    if (sigaction(ENDING[i], NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) continue;
-    if (now.sa_handler == SIG_DFL) sigaction(ENDING[i], &action, NULL);
+    if (sigaction(number, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) continue;
+    if (now.sa_handler == SIG_DFL) sigaction(number, &action, NULL);
   }
 }
 
-void mic_leftover_hold(sigset_t *before) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int i = 0; i < ENDINGS; i++) sigaddset(&set, ENDING[i]);
-  pthread_sigmask(SIG_BLOCK, &set, before);
-}
+void mic_leftover_hold(sigset_t *before) { mic_ending_block(before); }
 
 void mic_leftover_release(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
 

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ending.h"
 #include "process/launch.h"
 #include "process/proc.h"
 #include "record/collector.h"
@@ -49,12 +49,12 @@ struct mic_session {
   struct mic_collector *collector;
   struct mic_tape *tape; /* NULL: none is kept */
   pthread_t thread;      /* the processor's */
-  sigset_t old_mask;
-  int signals, done; /* signalfd, eventfd */
+  struct mic_ending ending;
+  int done; /* eventfd */
   uint64_t start_ns, startup_cpu_ns;
   _Atomic uint64_t stop_ns, stop_cpu_ns; /* 0: not stopped */
   _Atomic uint64_t end_cpu_ns, bytes;
-  bool masked, tried, started, joined, told_exit, told_duration, told_done;
+  bool tried, started, joined, told_exit, told_duration, told_done;
   atomic_bool failed, exited;       /* exited: status is set, once and for all */
   struct mic_error error;           /* written before `done` is signalled */
   struct mic_facts_program program; /* how it ended */
@@ -97,17 +97,9 @@ static int check_options(const struct mic_record_options *o, struct mic_error *e
 
 /* Signals that end a recording come as events; the program gets the mask we were started with. */
 static int take_signals(struct mic_session *s, struct mic_error *err) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &set, &s->old_mask);
-  s->masked = true;
-  s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   s->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (s->signals < 0 || s->done < 0) return mic_fail_sys(err, "no descriptor for signals");
-  return MIC_OK;
+  if (s->done < 0) return mic_fail_sys(err, "no descriptor for the end");
+  return mic_ending_take(&s->ending, err);
 }
 
 /* Rings hold half a second of samples, so that a busy machine does not lose them; all together at
@@ -129,7 +121,7 @@ MIC_EXPORT int mic_session_new(const struct mic_record_options *options, struct 
   int rc = check_options(options, err);
   if (rc != MIC_OK) return rc;
   struct mic_session *s = mic_alloc(sizeof *s);
-  s->signals = s->done = -1;
+  s->ending.fd = s->done = -1;
   getrusage(RUSAGE_CHILDREN, &s->children);
   copy_options(s, options);
   s->queue = mic_queue_new(options->queue_bytes ? options->queue_bytes : 64 << 20);
@@ -166,7 +158,7 @@ static int launch(struct mic_session *s, struct mic_error *err) {
   struct mic_launch_options options = {
     .size = sizeof options,
     .files_soft = s->settings.files_soft_before,
-    .mask = &s->old_mask,
+    .mask = &s->ending.before,
   };
   int rc = mic_launch_new(s->argv, &options, &s->launch, err);
   if (rc != MIC_OK) return rc;
@@ -431,10 +423,10 @@ static bool over_duration(const struct mic_session *s, uint64_t now_ns) {
 
 /* What has happened already; false: nothing that was not told. */
 static bool next_event(struct mic_session *s, struct mic_session_event *event) {
-  struct signalfd_siginfo info;
   uint64_t count;
-  if (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-    *event = (struct mic_session_event){MIC_SESSION_INTERRUPTED, (int32_t)info.ssi_signo};
+  int number = mic_ending_next(&s->ending);
+  if (number) {
+    *event = (struct mic_session_event){MIC_SESSION_INTERRUPTED, number};
     return true;
   }
   if (!s->told_done && read(s->done, &count, sizeof count) == (ssize_t)sizeof count) {
@@ -462,7 +454,7 @@ static bool next_event(struct mic_session *s, struct mic_session_event *event) {
 static void wait_for_event(struct mic_session *s, int32_t timeout_ms) {
   size_t count = 0;
   struct pollfd *fds = mic_alloc((s->options.pid_count + 3) * sizeof *fds);
-  fds[count++] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+  fds[count++] = (struct pollfd){.fd = s->ending.fd, .events = POLLIN};
   if (!s->told_done) fds[count++] = (struct pollfd){.fd = s->done, .events = POLLIN};
   if (!s->told_exit && s->launch)
     fds[count++] = (struct pollfd){.fd = mic_launch_pidfd(s->launch), .events = POLLIN};
@@ -559,11 +551,7 @@ MIC_EXPORT void mic_session_free(struct mic_session *s) {
   mic_queue_free(s->queue);
   for (uint32_t i = 0; i < s->options.pid_count; i++)
     if (s->pidfds[i] >= 0) close(s->pidfds[i]);
-  /* A signal that no poll took was for the session too: it must not end the process now. */
-  struct signalfd_siginfo info;
-  while (s->signals >= 0 && read(s->signals, &info, sizeof info) > 0) continue;
-  if (s->signals >= 0) close(s->signals);
-  if (s->masked) pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
+  mic_ending_release(&s->ending);
   if (s->done >= 0) close(s->done);
   for (size_t i = 0; i < s->texts.count; i++) free(s->texts.at[i]);
   mic_vec_free(&s->texts);

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "capture/rewrite.h"
 #include "symbolize/find.h"
 #include "symbolize/renaming.h"
@@ -46,9 +46,9 @@ struct mic_symbolize {
   naming_rows naming;           /* the problem is an index into problems */
   MIC_VEC(char *) problems, labels, debugs;
   pthread_t thread;
-  sigset_t old_mask;
-  int signals, done;
-  bool masked, started, told;
+  struct mic_ending ending;
+  int done;
+  bool started, told;
   atomic_bool cancel, failed, writing;
   _Atomic uint32_t modules, module_count, current; /* current: of names, +1 */
   _Atomic uint64_t located;
@@ -320,17 +320,9 @@ static int take_folders(struct mic_symbolize *s, const char *const *given, struc
 }
 
 static int take_signals(struct mic_symbolize *s, struct mic_error *err) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &set, &s->old_mask);
-  s->masked = true;
-  s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   s->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (s->signals < 0 || s->done < 0) return mic_fail_sys(err, "no descriptor for signals");
-  return MIC_OK;
+  if (s->done < 0) return mic_fail_sys(err, "no descriptor for the end");
+  return mic_ending_take(&s->ending, err);
 }
 
 static int open_input(struct mic_symbolize *s, struct mic_error *err) {
@@ -365,7 +357,7 @@ MIC_EXPORT int mic_symbolize_new(const struct mic_symbolize_options *options,
   if (options->size != sizeof *options || !options->input || !options->output)
     return mic_fail(err, MIC_EARG, "bad symbolize options");
   struct mic_symbolize *s = mic_alloc(sizeof *s);
-  s->fd = s->signals = s->done = -1;
+  s->fd = s->ending.fd = s->done = -1;
   s->input = copy(options->input);
   s->output = copy(options->output);
   int code = prepare(s, options, err);
@@ -378,19 +370,17 @@ MIC_EXPORT int mic_symbolize_new(const struct mic_symbolize_options *options,
 
 MIC_EXPORT uint32_t mic_symbolize_poll(struct mic_symbolize *s, int32_t timeout_ms,
                                        int32_t *signal) {
-  struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
+  struct pollfd fds[] = {{.fd = s->ending.fd, .events = POLLIN},
                          {.fd = s->told ? -1 : s->done, .events = POLLIN}};
   *signal = 0;
   poll(fds, 2, timeout_ms);
-  struct signalfd_siginfo info;
   uint64_t count;
   if (!s->told && read(s->done, &count, sizeof count) == (ssize_t)sizeof count) {
     s->told = true;
     return atomic_load(&s->failed) ? MIC_SYMBOLIZE_FAILED : MIC_SYMBOLIZE_DONE;
   }
-  if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info) return MIC_SYMBOLIZE_TICK;
-  *signal = (int32_t)info.ssi_signo;
-  return MIC_SYMBOLIZE_INTERRUPTED;
+  *signal = mic_ending_next(&s->ending);
+  return *signal ? MIC_SYMBOLIZE_INTERRUPTED : MIC_SYMBOLIZE_TICK;
 }
 
 MIC_EXPORT void mic_symbolize_progress(struct mic_symbolize *s,
@@ -463,9 +453,6 @@ static bool join(struct mic_symbolize *s) {
 MIC_EXPORT void mic_symbolize_free(struct mic_symbolize *s) {
   if (!s) return;
   bool ended = join(s);
-  struct signalfd_siginfo info;
-  while (s->signals >= 0 && read(s->signals, &info, sizeof info) > 0) continue;
-  if (s->signals >= 0) close(s->signals);
-  if (s->masked) pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
+  mic_ending_release(&s->ending);
   if (ended) release(s);
 }
