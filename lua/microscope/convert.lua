@@ -35,15 +35,6 @@ local SHIPPED = {
   "folded",
 }
 
--- What ctx.fail throws.
-local Failure = { passes = true }
-Failure.__index = Failure
-Failure.__tostring = function(self) return self.message end
-
-local function fail(format, ...)
-  error(setmetatable({ message = format:format(...) }, Failure), 0)
-end
-
 --- All formats: a user's own first, then shipped ones.  Those that cannot be loaded are listed
 -- with `problem` and nothing else but their name.
 function M.formats()
@@ -129,7 +120,7 @@ end
 
 local function context(lost, notes)
   return {
-    fail = fail,
+    fail = plugins.fail,
     lost = function(format, ...) lost[#lost + 1] = format:format(...) end,
     note = function(format, ...) notes[#notes + 1] = format:format(...) end,
   }

@@ -40,4 +40,25 @@ function M.with(path, fn)
   return conclude(handle, pcall(fn, handle[0]))
 end
 
+--- Read path by the core's decoder of that name, mic_NAME_read, into ctx.writer: what it tells of
+-- the file, a `struct mic_NAME_result`, or nil and an error.
+function M.decode(path, ctx, name)
+  local result, err = ffi.new("struct mic_" .. name .. "_result"), core.new_error()
+  local read = C["mic_" .. name .. "_read"]
+  local ok, why = M.with(path, function(handle)
+    return core.check(read(handle, ctx.writer:handle(), result, err), err)
+  end)
+  if not ok then return nil, why end
+  return result
+end
+
+--- Say, through ctx.lost or ctx.note, what a result counts: parts is a list of { field, format of
+-- its count }; a count of 0 is not told.
+function M.tell(result, parts, say)
+  for _, part in ipairs(parts) do
+    local count = tonumber(result[part[1]])
+    if count > 0 then say(part[2], count) end
+  end
+end
+
 return M

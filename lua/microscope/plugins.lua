@@ -310,4 +310,14 @@ function M.users_file(kind, name)
   end
 end
 
+--- What a plugin's ctx.fail throws: a message that needs no place in the plugin's file.
+M.Failure = { passes = true }
+M.Failure.__index = M.Failure
+M.Failure.__tostring = function(self) return self.message end
+
+--- End what a plugin does with one line of text.
+function M.fail(format, ...)
+  error(setmetatable({ message = format:format(...) }, M.Failure), 0)
+end
+
 return M

@@ -18,15 +18,6 @@ local result_table = require("microscope.report.table")
 
 local M = {}
 
--- What ctx.fail throws: a message that needs no place in the plugin's file.
-local Failure = { passes = true }
-Failure.__index = Failure
-Failure.__tostring = function(self) return self.message end
-
-local function fail(format, ...)
-  error(setmetatable({ message = format:format(...) }, Failure), 0)
-end
-
 --- Open the captures: a list, or nil and one line.  Close them with M.close.
 function M.open(paths)
   local capture = require("microscope.capture")
@@ -103,7 +94,7 @@ local function context(caps, options)
     format = options.format or "text",
     width = options.width,
     out = options.out,
-    fail = fail,
+    fail = plugins.fail,
   }
 end
 
@@ -143,7 +134,9 @@ function M.run(plugin, caps, options)
   if globals ~= _G then rawset(globals, "print", print_to(options.out)) end
   local ok, value = plugins.call(plugin.path, plugin.run, ctx, options.args or {})
   if not ok then
-    if getmetatable(value) == Failure then return nil, plugin.name .. ": " .. value.message end
+    if getmetatable(value) == plugins.Failure then
+      return nil, plugin.name .. ": " .. value.message
+    end
     if type(value) == "table" then error(value, 0) end
     return nil, value
   end

@@ -3,14 +3,12 @@
 local ffi = require("ffi")
 
 local capture = require("microscope.capture")
-local core = require("microscope.core")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 local text = require("microscope.report.text")
 
-local C = core.C
 local NONE = capture.NONE
 
 -- Nanoseconds as the format's microseconds, all digits of them.
@@ -187,11 +185,8 @@ local function tell(result, ctx)
 end
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_chrome_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_chrome_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "chrome")
+  if not result then return nil, why end
   tell(result, ctx)
   return true
 end

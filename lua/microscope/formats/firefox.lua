@@ -3,17 +3,13 @@
 -- Version 60 of the format: tables of stacks, frames and functions that all threads share.  Newer
 -- profilers bring older versions up to date by themselves.
 
-local ffi = require("ffi")
-
 local capture = require("microscope.capture")
-local core = require("microscope.core")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
 
-local C = core.C
 local NONE = capture.NONE
 local VERSION = 60
 local GECKO_VERSION = 24 -- of the fields of meta that both formats have
@@ -326,19 +322,10 @@ local NOTES = {
 }
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_firefox_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_firefox_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
-  for _, field in ipairs(LEFT_OUT) do
-    local count = tonumber(result[field[1]])
-    if count > 0 then ctx.lost(field[2], count) end
-  end
-  for _, field in ipairs(NOTES) do
-    local count = tonumber(result[field[1]])
-    if count > 0 then ctx.note(field[2], count) end
-  end
+  local result, why = input.decode(path, ctx, "firefox")
+  if not result then return nil, why end
+  input.tell(result, LEFT_OUT, ctx.lost)
+  input.tell(result, NOTES, ctx.note)
   return true
 end
 

@@ -2,7 +2,6 @@
 
 local ffi = require("ffi")
 
-local core = require("microscope.core")
 local ends_query = require("microscope.query.ends")
 local input = require("microscope.input")
 local keys_query = require("microscope.query.keys")
@@ -10,14 +9,9 @@ local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
 local tree_query = require("microscope.query.tree")
 
-local C = core.C
-
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_folded_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_folded_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "folded")
+  if not result then return nil, why end
   local bad = tonumber(result.bad_lines)
   if bad > 0 then
     ctx.lost("%d line%s of %d %s no stack: line %d: %s", bad, bad == 1 and "" or "s",

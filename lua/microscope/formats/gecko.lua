@@ -1,12 +1,7 @@
 --- gecko: profiles as Firefox itself and perf's gecko script write them.
 
-local ffi = require("ffi")
-
-local core = require("microscope.core")
 local input = require("microscope.input")
 local text = require("microscope.report.text")
-
-local C = core.C
 
 local LEFT_OUT = {
   { "empty", "sample", " without a stack" },
@@ -27,11 +22,8 @@ local function tell(result, list, say)
 end
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_gecko_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_gecko_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "gecko")
+  if not result then return nil, why end
   tell(result, LEFT_OUT, ctx.lost)
   tell(result, NOTES, ctx.note)
   return true

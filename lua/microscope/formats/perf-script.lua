@@ -2,10 +2,7 @@
 
 local ffi = require("ffi")
 
-local core = require("microscope.core")
 local input = require("microscope.input")
-
-local C = core.C
 
 local PARTS = {
   { "records", "%d lines of records that are no samples" },
@@ -20,18 +17,12 @@ local function tell(result, ctx)
     ctx.lost("%d line%s of %d: line %d: %s", bad, bad == 1 and "" or "s", tonumber(result.lines),
       tonumber(result.first_bad), ffi.string(result.why))
   end
-  for _, part in ipairs(PARTS) do
-    local count = tonumber(result[part[1]])
-    if count > 0 then ctx.lost(part[2], count) end
-  end
+  input.tell(result, PARTS, ctx.lost)
 end
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_perfscript_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_perfscript_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "perfscript")
+  if not result then return nil, why end
   tell(result, ctx)
   return true
 end

@@ -2,10 +2,7 @@
 
 local ffi = require("ffi")
 
-local core = require("microscope.core")
 local input = require("microscope.input")
-
-local C = core.C
 
 local PARTS = {
   { "fields", "the fields of %d tracepoint samples" },
@@ -28,18 +25,12 @@ local function tell(result, ctx)
     ctx.lost("all from record %d at byte %d on: %s", tonumber(result.cut_record),
       tonumber(result.cut_offset), ffi.string(result.cut))
   end
-  for _, part in ipairs(PARTS) do
-    local count = tonumber(result[part[1]])
-    if count > 0 then ctx.lost(part[2], count) end
-  end
+  input.tell(result, PARTS, ctx.lost)
 end
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_perfdata_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_perfdata_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "perfdata")
+  if not result then return nil, why end
   tell(result, ctx)
   return true
 end

@@ -1,8 +1,6 @@
 --- pprof: profiles as `go tool pprof` and its kin read and write them.
 
 local bit = require("bit")
-local ffi = require("ffi")
-
 local core = require("microscope.core")
 local input = require("microscope.input")
 local output = require("microscope.output")
@@ -12,11 +10,8 @@ local C = core.C
 local FILE = 5 -- MIC_LOCATION_FILE
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_pprof_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_pprof_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "pprof")
+  if not result then return nil, why end
   local zero = tonumber(result.zero_samples)
   if zero > 0 then ctx.lost("%d of %d samples, all of whose values are 0", zero,
     tonumber(result.samples)) end

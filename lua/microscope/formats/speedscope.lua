@@ -1,15 +1,11 @@
 --- speedscope: profiles as www.speedscope.app reads and writes them.
 
-local ffi = require("ffi")
-
 local capture = require("microscope.capture")
-local core = require("microscope.core")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 
-local C = core.C
 local NONE = capture.NONE
 
 local UNITS = { cpu_ns = "nanoseconds", ns = "nanoseconds", bytes = "bytes" }
@@ -96,11 +92,8 @@ local function write_all(cap, out)
 end
 
 local function read(path, ctx)
-  local result, err = ffi.new("struct mic_speedscope_result"), core.new_error()
-  local ok, why = input.with(path, function(handle)
-    return core.check(C.mic_speedscope_read(handle, ctx.writer:handle(), result, err), err)
-  end)
-  if not ok then return nil, why end
+  local result, why = input.decode(path, ctx, "speedscope")
+  if not result then return nil, why end
   if result.rounded > 0 then
     ctx.lost("parts of units in %.0f weights", tonumber(result.rounded))
   end
