@@ -201,9 +201,8 @@ static uint32_t put_named(struct writing *w, Mic__Otlp__Location *location, int3
 }
 
 static void put_lines(struct writing *w, uint32_t l, Mic__Otlp__Location *location) {
-  uint64_t first = w->first_line[l], past = first;
-  while (past < w->t.lines.rows && w->t.lines.location[past] == l) past++;
-  size_t count = (size_t)(past - first);
+  uint64_t first = w->first_line[l];
+  size_t count = (size_t)mic_tables_line_count(&w->t, first);
   Mic__Otlp__Line *lines = mic_alloc(count * sizeof *lines);
   Mic__Otlp__Line **pointers = mic_alloc(count * sizeof(void *));
   for (size_t i = 0; i < count; i++) {
@@ -240,9 +239,8 @@ static void put_locations(struct writing *w) {
 static int32_t end_location(struct writing *w, uint8_t end) {
   if (mic_end_is_whole(end) || end == MIC_END_NOT_STATED) return 0;
   if (w->ends[end]) return (int32_t)w->ends[end];
-  char name[128];
-  const char *reason = mic_end_text(end);
-  snprintf(name, sizeof name, "[%s]", reason ? reason : "unknown reason");
+  char name[MIC_END_NAME_SIZE];
+  mic_tables_end_name(end, name);
   Mic__Otlp__Location location = MIC__OTLP__LOCATION__INIT;
   w->ends[end] = put_named(w, &location, text(w, name));
   return (int32_t)w->ends[end];
@@ -287,10 +285,7 @@ static void find_sets(struct writing *w) {
   mic_intern(&w->sets, "", 0);
   for (uint64_t row = 0; row < w->t.sample_labels.rows;) {
     uint32_t sample = w->t.sample_labels.sample[row];
-    uint64_t first = row;
-    while (row < w->t.sample_labels.rows && w->t.sample_labels.sample[row] == sample) row++;
-    w->set_of_row[sample] = mic_intern(&w->sets, (const char *)&w->t.sample_labels.label[first],
-                                       (size_t)(row - first) * sizeof(uint32_t));
+    w->set_of_row[sample] = mic_tables_label_set(&w->t, &w->sets, sample, &row);
   }
 }
 
@@ -473,10 +468,7 @@ static void release(struct writing *w) {
 MIC_EXPORT int mic_otlp_write(const struct mic_capture *cap, struct mic_output *output,
                               struct mic_error *err) {
   struct writing w = {.cap = cap, .t = mic_tables_of(cap), .err = err};
-  size_t size = (size_t)(w.t.locations.rows + 1) * sizeof *w.first_line;
-  w.first_line = mic_alloc(size);
-  memset(w.first_line, 0xff, size);
-  for (uint64_t i = w.t.lines.rows; i-- > 0;) w.first_line[w.t.lines.location[i]] = i;
+  w.first_line = mic_tables_first_lines(&w.t);
   find_sets(&w);
   put_nothing(&w);
   put_mappings(&w);

@@ -405,9 +405,8 @@ static void place(const struct writing *w, uint64_t l, location_message *locatio
 }
 
 static void put_lines(struct writing *w, uint64_t l, location_message *location) {
-  uint64_t first = w->first_line[l], past = first;
-  while (past < w->t.lines.rows && w->t.lines.location[past] == l) past++;
-  size_t count = (size_t)(past - first);
+  uint64_t first = w->first_line[l];
+  size_t count = (size_t)mic_tables_line_count(&w->t, first);
   line_message *lines = mic_alloc(count * sizeof *lines);
   line_message **pointers = mic_alloc(count * sizeof *pointers);
   for (size_t i = 0; i < count; i++) {
@@ -442,15 +441,6 @@ static void put_locations(struct writing *w) {
 
 /* --- samples ------------------------------------------------------------------------------- */
 
-/* The set of labels that samples from `at` on share; *row goes past those of the sample. */
-static uint32_t set_of_labels(struct writing *w, uint64_t sample, uint64_t *row) {
-  uint64_t first = *row, past = first;
-  while (past < w->t.sample_labels.rows && w->t.sample_labels.sample[past] == sample) past++;
-  *row = past;
-  const char *bytes = first < past ? (const char *)&w->t.sample_labels.label[first] : "";
-  return mic_intern(&w->sets, bytes, (size_t)(past - first) * sizeof(uint32_t));
-}
-
 static uint32_t group_of(struct writing *w, uint64_t sample, uint32_t labels) {
   struct group group = {w->t.samples.thread[sample], w->t.samples.stack[sample], labels};
   bool added;
@@ -476,7 +466,7 @@ static int add_up(struct writing *w) {
   for (uint64_t i = 0; i < w->t.samples.rows; i++) {
     int64_t *values = NULL;
     uint32_t type = w->first_type[w->t.samples.source[i]];
-    uint32_t group = group_of(w, i, set_of_labels(w, i, &row));
+    uint32_t group = group_of(w, i, mic_tables_label_set(&w->t, &w->sets, i, &row));
     values = w->values.at + (size_t)group * w->types.count;
     uint64_t weight = w->t.samples.weight[i];
     if (w->types.at[type].counts)
@@ -528,12 +518,8 @@ static uint64_t end_location(struct writing *w, uint8_t end) {
   if (mic_end_is_whole(end)) return 0;
   if (end == MIC_END_NOT_STATED && w->unstated) return 0;
   if (w->ends[end]) return w->ends[end];
-  char name[128];
-  const char *reason = mic_end_text(end);
-  if (reason)
-    snprintf(name, sizeof name, "[%s]", reason);
-  else
-    snprintf(name, sizeof name, "[reason %u]", end);
+  char name[MIC_END_NAME_SIZE];
+  mic_tables_end_name(end, name);
   location_message location = MIC__PPROF__LOCATION__INIT;
   location.id = w->ends[end] = w->t.locations.rows + 1 + end;
   put_named(w, &location, text(w, name));
@@ -601,13 +587,6 @@ static void release(struct writing *w) {
   mic_vec_free(&w->label_pointers);
 }
 
-static void find_lines(struct writing *w) {
-  size_t size = (size_t)(w->t.locations.rows + 1) * sizeof *w->first_line;
-  w->first_line = mic_alloc(size);
-  memset(w->first_line, 0xff, size);
-  for (uint64_t i = w->t.lines.rows; i-- > 0;) w->first_line[w->t.lines.location[i]] = i;
-}
-
 static bool is_unstated(const struct writing *w) {
   bool unstated = false;
   for (uint64_t i = 0; i < w->t.stacks.rows; i++) {
@@ -623,7 +602,7 @@ MIC_EXPORT int mic_pprof_write(const struct mic_capture *cap, struct mic_output 
   struct writing w = {.cap = cap, .t = mic_tables_of(cap), .output = output, .err = err};
   text(&w, ""); /* string 0 is the empty one */
   w.unstated = is_unstated(&w);
-  find_lines(&w);
+  w.first_line = mic_tables_first_lines(&w.t);
   look_at_modules(&w);
   put_types(&w);
   put_facts(&w);

@@ -2,6 +2,7 @@
 #ifndef MIC_IMPORT_TABLES_H
 #define MIC_IMPORT_TABLES_H
 
+#include "base/map.h"
 #include "capture/reader.h"
 
 /* struct mic_tables: mic_tables.samples.stack, mic_tables.samples.rows.  A column that the
@@ -34,5 +35,19 @@ static inline struct mic_tables mic_tables_of(const struct mic_capture *cap) {
   return t;
 }
 /* clang-format on */
+
+/* The first row of lines of each location, UINT64_MAX for none; lines of one lie together.  The
+ * caller frees it. */
+uint64_t *mic_tables_first_lines(const struct mic_tables *t);
+/* How many rows of lines, from its first on, a location has. */
+uint64_t mic_tables_line_count(const struct mic_tables *t, uint64_t first);
+/* The labels of a sample as a string of u32 ids in `sets`: its id there.  *row is where the
+ * sample's rows of sample_labels would begin, and then where the next sample's would: for samples
+ * in order. */
+uint32_t mic_tables_label_set(const struct mic_tables *t, struct mic_interner *sets,
+                              uint64_t sample, uint64_t *row);
+enum { MIC_END_NAME_SIZE = 128 };
+/* What a frame is called that stands for the end of a stack, "[depth limit]". */
+void mic_tables_end_name(uint8_t end, char out[MIC_END_NAME_SIZE]);
 
 #endif

@@ -1,0 +1,39 @@
+/* tables.c - what writers of other formats ask of a capture's tables. */
+#include "import/tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "capture/names.h"
+
+uint64_t *mic_tables_first_lines(const struct mic_tables *t) {
+  size_t size = (size_t)(t->locations.rows + 1) * sizeof(uint64_t);
+  uint64_t *first = mic_alloc(size);
+  memset(first, 0xff, size);
+  for (uint64_t i = t->lines.rows; i-- > 0;) first[t->lines.location[i]] = i;
+  return first;
+}
+
+uint64_t mic_tables_line_count(const struct mic_tables *t, uint64_t first) {
+  uint64_t past = first;
+  while (past < t->lines.rows && t->lines.location[past] == t->lines.location[first]) past++;
+  return past - first;
+}
+
+uint32_t mic_tables_label_set(const struct mic_tables *t, struct mic_interner *sets,
+                              uint64_t sample, uint64_t *row) {
+  uint64_t first = *row, past = first;
+  while (past < t->sample_labels.rows && t->sample_labels.sample[past] == sample) past++;
+  *row = past;
+  const char *bytes = first < past ? (const char *)&t->sample_labels.label[first] : "";
+  return mic_intern(sets, bytes, (size_t)(past - first) * sizeof(uint32_t));
+}
+
+void mic_tables_end_name(uint8_t end, char out[MIC_END_NAME_SIZE]) {
+  const char *reason = mic_end_text(end);
+  if (reason)
+    snprintf(out, MIC_END_NAME_SIZE, "[%s]", reason);
+  else
+    snprintf(out, MIC_END_NAME_SIZE, "[reason %u]", end);
+}
