@@ -259,23 +259,19 @@ static void take_loss(struct mic_perfdata *p, const struct mic_record *record) {
   if (record->lost) mic_writer_losses(p->writer, &row);
 }
 
-static void take_throttle(struct mic_perfdata *p, uint32_t cpu, uint64_t time_ns, bool stops) {
-  bool added;
-  uint32_t at = mic_map_intern(&p->throttled, cpu, 0, (uint32_t)p->throttle_starts.count, &added);
-  if (added) *mic_vec_push(&p->throttle_starts) = 0;
-  uint64_t *start_ns = &p->throttle_starts.at[at];
-  if (stops) {
-    if (!*start_ns) *start_ns = time_ns;
-    return;
-  }
+static void put_throttled(struct mic_perfdata *p, const struct mic_throttle_span *span) {
   struct mic_off_spans_row row = {
-    .start_ns = relative(p, *start_ns),
-    .end_ns = relative(p, time_ns),
+    .start_ns = relative(p, span->start_ns),
+    .end_ns = relative(p, span->end_ns),
     .kind = MIC_OFF_THROTTLE,
-    .cpu = (uint16_t)cpu,
+    .cpu = (uint16_t)span->cpu,
   };
-  if (*start_ns && row.end_ns > row.start_ns) mic_writer_off_spans(p->writer, &row);
-  *start_ns = 0;
+  if (row.end_ns > row.start_ns) mic_writer_off_spans(p->writer, &row);
+}
+
+static void take_throttle(struct mic_perfdata *p, const struct mic_record *record) {
+  struct mic_throttle_span span;
+  if (mic_throttle_take(&p->throttle, record, &span)) put_throttled(p, &span);
 }
 
 /* ---- records ---- */
@@ -302,9 +298,7 @@ static void take_record(struct mic_perfdata *p, struct mic_perfdata_event *event
   case MIC_RECORD_LOST:
   case MIC_RECORD_LOST_SAMPLES: take_loss(p, record); break;
   case MIC_RECORD_THROTTLE:
-  case MIC_RECORD_UNTHROTTLE:
-    take_throttle(p, record->cpu, record->time_ns, record->kind == MIC_RECORD_THROTTLE);
-    break;
+  case MIC_RECORD_UNTHROTTLE: take_throttle(p, record); break;
   default: p->result->others++;
   }
 }
@@ -376,9 +370,8 @@ static int read_all(struct mic_perfdata *p, struct mic_error *err) {
   if (p->result->bad_records)
     mic_target_problem(p->target, "records of the perf.data do not hold together",
                        p->result->bad_records);
-  for (uint32_t i = 0; i < p->throttled.room; i++)
-    if (p->throttled.slots[i].value != MIC_NONE)
-      take_throttle(p, (uint32_t)p->throttled.slots[i].a, p->end_ns, false);
+  struct mic_throttle_span span;
+  while (mic_throttle_end(&p->throttle, p->end_ns, &span)) put_throttled(p, &span);
   write_sources(p);
   mic_target_finish(p->target);
   write_clocks(p);
@@ -401,8 +394,7 @@ static void release(struct mic_perfdata *p) {
   mic_interner_free(&p->paths);
   mic_vec_free(&p->build_ids);
   mic_interner_free(&p->made);
-  mic_map_free(&p->throttled);
-  mic_vec_free(&p->throttle_starts);
+  mic_throttle_free(&p->throttle);
   mic_vec_free(&p->kernel_chain);
   mic_vec_free(&p->user_chain);
   mic_vec_free(&p->waiting);

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "import/perfdata.h"
 #include "perf/record.h"
+#include "perf/throttle.h"
 #include "target/kernel.h"
 #include "target/target.h"
 
@@ -79,9 +80,8 @@ struct mic_perfdata {
   struct mic_perfdata_result *result;
   uint64_t start_ns, end_ns; /* the times of the first and the last record that has one */
   bool started, sources;
-  bool clock_told;          /* clock's meta row is written */
-  struct mic_map throttled; /* cpu -> index */
-  MIC_VEC(uint64_t) throttle_starts;
+  bool clock_told; /* clock's meta row is written */
+  struct mic_throttle throttle;
   MIC_VEC(uint64_t) kernel_chain;
   MIC_VEC(uint64_t) user_chain;
 

@@ -23,8 +23,7 @@ struct mic_processor {
   waiting_vec ready;   /* scratch: being processed */
   waiting_vec merged;  /* scratch: of the sort */
   uint64_t watermark_ns, turns;
-  struct mic_map throttled;          /* (cpu, one event) -> index of start */
-  MIC_VEC(uint64_t) throttle_starts; /* by that index; 0: runs */
+  struct mic_throttle throttle;
   struct mic_map strangers; /* pids of processes not asked for, that an old kernel follows too */
   bool read_maps;           /* side records were lost since the maps were read */
   uint64_t maps_read_ns;    /* when reading them last began */
@@ -45,9 +44,8 @@ void mic_processor_free(struct mic_processor *processor) {
   mic_vec_free(&processor->waiting);
   mic_vec_free(&processor->ready);
   mic_vec_free(&processor->merged);
-  mic_map_free(&processor->throttled);
+  mic_throttle_free(&processor->throttle);
   mic_map_free(&processor->strangers);
-  mic_vec_free(&processor->throttle_starts);
   free(processor);
 }
 
@@ -90,28 +88,21 @@ static void take_loss(struct mic_processor *processor, const struct mic_record *
              record->lost, (uint16_t)record->cpu);
 }
 
-static void take_throttle(struct mic_processor *processor, const struct mic_record *record) {
-  bool added;
-  uint32_t at = mic_map_intern(&processor->throttled, record->cpu, record->stream,
-                               (uint32_t)processor->throttle_starts.count, &added);
-  if (added) *mic_vec_push(&processor->throttle_starts) = 0;
-  uint64_t *start_ns = &processor->throttle_starts.at[at];
-  if (record->kind == MIC_RECORD_THROTTLE) {
-    if (!*start_ns) *start_ns = record->time_ns;
-    return;
-  }
-  if (!*start_ns) return;
+static void put_throttled(struct mic_processor *processor, const struct mic_throttle_span *span) {
   struct mic_off_spans_row row = {
-    .start_ns = relative(processor, *start_ns),
-    .end_ns = relative(processor, record->time_ns),
+    .start_ns = relative(processor, span->start_ns),
+    .end_ns = relative(processor, span->end_ns),
     .kind = MIC_OFF_THROTTLE,
-    .cpu = (uint16_t)record->cpu,
+    .cpu = (uint16_t)span->cpu,
   };
-  if (row.end_ns > row.start_ns) {
-    mic_writer_off_spans(processor->options.writer, &row);
-    atomic_fetch_add(&processor->counts.throttled_ns, row.end_ns - row.start_ns);
-  }
-  *start_ns = 0;
+  if (row.end_ns <= row.start_ns) return;
+  mic_writer_off_spans(processor->options.writer, &row);
+  atomic_fetch_add(&processor->counts.throttled_ns, row.end_ns - row.start_ns);
+}
+
+static void take_throttle(struct mic_processor *processor, const struct mic_record *record) {
+  struct mic_throttle_span span;
+  if (mic_throttle_take(&processor->throttle, record, &span)) put_throttled(processor, &span);
 }
 
 /* False for what is no mapping of code: a data record comes only where data events are on. */
@@ -342,15 +333,6 @@ void mic_processor_feed(struct mic_processor *processor, struct mic_chunk *chunk
 
 void mic_processor_finish(struct mic_processor *processor, uint64_t end_ns) {
   advance(processor, UINT64_MAX);
-  for (uint32_t i = 0; i < processor->throttled.room; i++) {
-    const struct mic_map_slot *slot = &processor->throttled.slots[i];
-    if (slot->value == MIC_NONE) continue;
-    struct mic_record record = {
-      .kind = MIC_RECORD_UNTHROTTLE,
-      .time_ns = end_ns,
-      .cpu = (uint32_t)slot->a,
-      .stream = slot->b,
-    };
-    take_throttle(processor, &record);
-  }
+  struct mic_throttle_span span;
+  while (mic_throttle_end(&processor->throttle, end_ns, &span)) put_throttled(processor, &span);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "perf/events.h"
+#include "perf/throttle.h"
 #include "record/queue.h"
 #include "target/target.h"
 
