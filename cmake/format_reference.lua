@@ -5,15 +5,9 @@
 --
 -- Run in the checkout's root.  Sources: core/capture/schema.def, schema.h, enums.def, ends.def.
 
-local BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
-local DOC = "docs/format.md"
-
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+package.path = "./cmake/?.lua;" .. package.path
+local reference = require("reference")
+local read = reference.read
 
 local function source(name)
   return (read("core/capture/" .. name):gsub("/%*.-%*/", ""))
@@ -99,7 +93,7 @@ local function add_enums(out)
   end
 end
 
-local function reference()
+local function tables()
   local out = {}
   add_tables(out)
   out[#out + 1] = "## Enums\n"
@@ -107,18 +101,4 @@ local function reference()
   return table.concat(out, "\n")
 end
 
-local old = read(DOC)
-local from, first = old:find(BEGIN, 1, true)
-local last = first and old:find(END, first, true)
-if not last then error(DOC .. ": the marks of the reference are missing", 0) end
-local new = old:sub(1, from - 1) .. BEGIN .. "\n" .. reference() .. old:sub(last)
-if arg[1] == "--check" then
-  if new ~= old then
-    io.stderr:write(DOC .. " is stale: run luajit cmake/format_reference.lua\n")
-    os.exit(1)
-  end
-elseif new ~= old then
-  local file = assert(io.open(DOC, "wb"))
-  assert(file:write(new))
-  assert(file:close())
-end
+reference.put("docs/format.md", tables())
