@@ -137,8 +137,8 @@ function M.finish_parser(parser, examples)
   return parser
 end
 
---- The parser of all commands, also for completions; and each command's by name.  words are the
--- command line: of a user's commands only the one that is asked for is read, all for the help.
+--- The parser of commands, and each command's by name.  words are the command line: when it names
+-- a command only that one's file is read; without words, as for completions, those of all are.
 function M.parser(words)
   local parser = argparse("microscope")
     :description("An exact profiler for Linux: records a program and reports where its time went.")
@@ -151,8 +151,11 @@ function M.parser(words)
   end)
   parser.error = on_usage_error
   local by_name = {}
-  for _, name in ipairs(COMMANDS) do by_name[name] = add_command(parser, name, module_of(name)) end
-  for name, command in require("microscope.cli.user").commands(words and words[1]) do
+  local first = words and words[1]
+  for _, name in ipairs(M.is_own(first) and { first } or COMMANDS) do
+    by_name[name] = add_command(parser, name, module_of(name))
+  end
+  for name, command in require("microscope.cli.user").commands(first) do
     by_name[name] = add_command(parser, name, command)
   end
   return parser, by_name

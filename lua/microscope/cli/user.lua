@@ -6,7 +6,6 @@
 local cli = require("microscope.cli")
 local manifest = require("microscope.manifest")
 local plugins = require("microscope.plugins")
-local runner = require("microscope.runner")
 local text = require("microscope.report.text")
 
 local M = {}
@@ -24,6 +23,7 @@ local function adapter(plugin)
     run = function(args)
       local own, why = manifest.collect(plugin, { args })
       if not own then cli.misuse("%s", why) end
+      local runner = require("microscope.runner")
       local ok, err = runner.run(plugin, {}, { args = own, width = text.columns(),
         out = function(...) io.stdout:write(...) end })
       if not ok then cli.fail("%s", err) end
