@@ -12,6 +12,14 @@ static struct mic_frame plain_frame(uint64_t address, const struct mic_mapping *
   };
 }
 
+/* Where no ELF header tells where the file's bytes belong, the place in the file is what is known.
+ */
+static struct mic_frame by_file(struct mic_frame frame, const struct mic_mapping *mapping) {
+  frame.kind = MIC_LOCATION_FILE;
+  frame.offset = frame.address - mapping->code.start + mapping->file_offset;
+  return frame;
+}
+
 /* A caller's address is a return address: one below it is inside the call. */
 static void push_kernel(struct mic_target *target, const uint64_t *addresses, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
@@ -42,15 +50,10 @@ static struct mic_frame user_frame(const struct mic_process *process, uint64_t a
   if (is_return) mapping = mic_code_space_find(&process->maps, --address);
   struct mic_frame frame = plain_frame(address, mapping);
   if (!mapping || !mapping->image) return frame;
-  frame.kind = MIC_LOCATION_NATIVE;
   frame.module = mapping->image->module;
-  if (mapping->code.kind == MIC_CODE_IMAGE) {
-    frame.offset = address - mapping->code.bias;
-  } else {
-    /* No ELF header tells where the file's bytes belong: the place in the file is what is known. */
-    frame.kind = MIC_LOCATION_FILE;
-    frame.offset = address - mapping->code.start + mapping->file_offset;
-  }
+  if (mapping->code.kind != MIC_CODE_IMAGE) return by_file(frame, mapping);
+  frame.kind = MIC_LOCATION_NATIVE;
+  frame.offset = address - mapping->code.bias;
   return frame;
 }
 
@@ -68,9 +71,7 @@ static struct mic_frame in_file(const struct mic_process *process, struct mic_fr
   if (frame.kind != MIC_LOCATION_NATIVE) return frame;
   const struct mic_mapping *mapping = mic_code_space_find(&process->maps, frame.address);
   if (!mapping || mapping->code.kind != MIC_CODE_NO_IMAGE) return frame;
-  frame.kind = MIC_LOCATION_FILE;
-  frame.offset = frame.address - mapping->code.start + mapping->file_offset;
-  return frame;
+  return by_file(frame, mapping);
 }
 
 enum mic_end mic_target_chain_frames(struct mic_target *target, const struct mic_process *process,

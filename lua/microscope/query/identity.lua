@@ -52,24 +52,25 @@ local function functions_of(cap)
   return out
 end
 
+-- Put a function of one side ("base" or "other") into the bucket of an id; order lists the ids.
+local function put(buckets, order, id, side, fn)
+  if not buckets[id] then
+    buckets[id] = { base = {}, other = {} }
+    order[#order + 1] = id
+  end
+  table.insert(buckets[id][side], fn)
+end
+
 -- Functions of the same module and name, in order of rows: names -> {base=, other=} of lists.
 local function by_name(base, other)
   local out, order = {}, {}
-  local function put(fns, side)
+  for _, side in ipairs { { "base", base }, { "other", other } } do
+    local fns = side[2]
     for i = 0, #fns do
       local fn = fns[i]
-      if fn then
-        local id = fn.module .. "\0" .. fn.name
-        if not out[id] then
-          out[id] = { base = {}, other = {} }
-          order[#order + 1] = id
-        end
-        table.insert(out[id][side], fn)
-      end
+      if fn then put(out, order, fn.module .. "\0" .. fn.name, side[1], fn) end
     end
   end
-  put(base, "base")
-  put(other, "other")
   return out, order
 end
 
@@ -89,18 +90,8 @@ end
 -- Lists of both sides put together by what field(fn) is; in order, what is not known last.
 local function buckets_of(base, other, field)
   local out, order = {}, {}
-  local function put(list, side)
-    for _, fn in ipairs(list) do
-      local id = field(fn)
-      if not out[id] then
-        out[id] = { base = {}, other = {} }
-        order[#order + 1] = id
-      end
-      table.insert(out[id][side], fn)
-    end
-  end
-  put(base, "base")
-  put(other, "other")
+  for _, fn in ipairs(base) do put(out, order, field(fn), "base", fn) end
+  for _, fn in ipairs(other) do put(out, order, field(fn), "other", fn) end
   table.sort(order, function(a, b)
     if not a or not b then return not b and a ~= false end
     return a < b
