@@ -269,10 +269,11 @@ static void make_labels(struct making *m) {
                               .unit = number ? text(m, "bytes") : text(m, "%s", ""),
                             });
   }
-  uint64_t row = 0;
-  for (uint64_t i = 0; i < o->samples; i += o->labelled, row++)
-    mic_writer_sample_labels(
-      m->w, &(struct mic_sample_labels_row){(uint32_t)i, (uint32_t)(row % o->labels)});
+  uint32_t label = 0;
+  for (uint64_t i = 0; i < o->samples; i += o->labelled) {
+    mic_writer_sample_labels(m->w, &(struct mic_sample_labels_row){(uint32_t)i, label});
+    if (++label >= o->labels) label = 0;
+  }
 }
 
 /* Of two one lies inside the other; the last has no end, so it runs past the one around it. */

@@ -7,8 +7,14 @@
 
 enum { FIRST_ROOM = 256 * 1024, LONGEST = 64 * 1024 * 1024 };
 
+static void grow(struct mic_lines *l) {
+  l->room = l->room ? l->room * 2 : FIRST_ROOM;
+  l->buffer = mic_realloc(l->buffer, l->room);
+}
+
 /* More of the input behind what is there; *got 0 at its end. */
 static int fill(struct mic_lines *l, uint64_t *got, struct mic_error *err) {
+  *got = 0;
   if (l->at) memmove(l->buffer, l->buffer + l->at, l->count - l->at);
   l->count -= l->at;
   l->at = 0;
@@ -16,8 +22,7 @@ static int fill(struct mic_lines *l, uint64_t *got, struct mic_error *err) {
     if (l->room >= LONGEST)
       return mic_fail(err, MIC_ELIMIT, "%.120s: line %llu: more than 64 MiB long",
                       mic_input_name(l->input), (unsigned long long)l->number + 1);
-    l->room = l->room ? l->room * 2 : FIRST_ROOM;
-    l->buffer = mic_realloc(l->buffer, l->room);
+    grow(l);
   }
   int code = mic_input_read(l->input, l->buffer + l->count, l->room - l->count, got, err);
   l->count += *got;
@@ -35,8 +40,9 @@ int mic_lines_next(struct mic_lines *lines, const char **line, size_t *size,
                    struct mic_error *err) {
   size_t looked = 0; /* bytes that hold no line end */
   *line = NULL;
+  if (!lines->buffer) grow(lines);
   for (;;) {
-    const char *from = lines->buffer ? lines->buffer + lines->at : NULL;
+    const char *from = lines->buffer + lines->at;
     size_t have = lines->count - lines->at;
     const char *end = have > looked ? memchr(from + looked, '\n', have - looked) : NULL;
     if (end) {

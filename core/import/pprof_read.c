@@ -149,7 +149,7 @@ static struct mic_locations_row place_row(const struct reading *r,
     row.module = module;
     row.kind = r->ours && m->start == 0 ? MIC_LOCATION_NATIVE : MIC_LOCATION_FILE;
     if (row.kind == MIC_LOCATION_FILE) row.offset = l->address - m->start + m->file_offset;
-  } else if (named && (!l->address || module != MIC_NONE)) {
+  } else if (l->line_count && (!l->address || module != MIC_NONE)) {
     row.kind = MIC_LOCATION_NAMED;
     row.module = module;
     row.offset = named->name;
@@ -187,7 +187,7 @@ static uint32_t place_of(struct reading *r, size_t index) {
   const struct mic_pprof_location *l = &r->p.locations.at[index];
   const struct mic_pprof_function *named = first_function(r, l);
   struct mic_locations_row row = place_row(r, l);
-  bool signal = r->ours && named && l->line_count == 1 && is(r, named->name, "[signal]");
+  bool signal = r->ours && l->line_count == 1 && is(r, named->name, "[signal]");
   if (signal) row.kind = MIC_LOCATION_SIGNAL;
   uint32_t place = mic_writer_locations(r->p.w, &row);
   if (!signal) put_lines(r, l, place, row.module);

@@ -190,10 +190,10 @@ static void read_sample(const struct mic_perf_layout *layout, const struct mic_p
   if (has(layout, PERF_SAMPLE_STREAM_ID)) mic_cursor_u64(c);
   if (has(layout, PERF_SAMPLE_CPU)) read_pair(c, &record->cpu, &zero);
   if (has(layout, PERF_SAMPLE_PERIOD)) record->period = mic_cursor_u64(c);
-  if (has(layout, PERF_SAMPLE_READ)) skip_read(more->read_format, c);
+  if (more && has(layout, PERF_SAMPLE_READ)) skip_read(more->read_format, c);
   if (has(layout, PERF_SAMPLE_CALLCHAIN)) read_chain(c, record);
   if (has(layout, PERF_SAMPLE_RAW)) read_raw(c, record);
-  if (has(layout, PERF_SAMPLE_BRANCH_STACK)) skip_branches(more->branch_sample_type, c);
+  if (more && has(layout, PERF_SAMPLE_BRANCH_STACK)) skip_branches(more->branch_sample_type, c);
   if (has(layout, PERF_SAMPLE_REGS_USER)) read_regs(layout, c, record);
   if (has(layout, PERF_SAMPLE_STACK_USER)) read_stack(c, record);
   if (more) skip_rest(layout, more, c);
