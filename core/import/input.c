@@ -25,6 +25,7 @@ struct mic_input {
   const uint8_t *memory;
   uint64_t size; /* of the file or memory */
   char *name;
+  bool kept; /* no path leads to the bytes */
   uint32_t compression;
   z_stream gzip;
   bool gzip_open; /* within a member */
@@ -237,13 +238,13 @@ static int open_file(struct mic_input *in, const char *path, struct mic_error *e
                     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (in->fd < 0 || fstat(in->fd, &st) != 0) return mic_fail_sys(err, "opening %.180s", name);
   if (S_ISDIR(st.st_mode)) return mic_fail(err, MIC_EARG, "%.180s is a folder", name);
-  if (!S_ISREG(st.st_mode)) {
+  const bool path_leads = S_ISREG(st.st_mode);
+  if (!path_leads) {
     int code = spool(in, err);
     if (code) return code;
-    /* What was read is gone: whoever opens standard input again gets the same bytes. */
-    if (standard && dup2(in->fd, STDIN_FILENO) < 0) return mic_fail_sys(err, "keeping %s", name);
     if (fstat(in->fd, &st) != 0) return mic_fail_sys(err, "reading %.180s", name);
   }
+  in->kept = standard || !path_leads;
   in->size = (uint64_t)st.st_size;
   return 0;
 }
@@ -299,17 +300,41 @@ int mic_input_file(struct mic_input *input, int *fd, struct mic_error *err) {
   return code;
 }
 
+static void stop_decompressing(struct mic_input *in) {
+  if (in->compression == MIC_GZIP) inflateEnd(&in->gzip);
+  ZSTD_freeDCtx(in->zstd);
+  in->zstd = NULL;
+  in->compression = MIC_PLAIN;
+}
+
+MIC_EXPORT int mic_input_unpack(struct mic_input *input, struct mic_error *err) {
+  struct stat st;
+  int fd;
+  if (input->compression == MIC_PLAIN) return mic_input_rewind(input, err);
+  int code = mic_input_file(input, &fd, err);
+  if (code) return code;
+  close(input->fd);
+  input->fd = fd;
+  input->kept = true;
+  stop_decompressing(input);
+  if (fstat(fd, &st) != 0) return mic_fail_sys(err, "reading %.180s", input->name);
+  input->size = (uint64_t)st.st_size;
+  return mic_input_rewind(input, err);
+}
+
 MIC_EXPORT uint64_t mic_input_offset(const struct mic_input *input) { return input->offset; }
 MIC_EXPORT uint64_t mic_input_size(const struct mic_input *input) { return input->size; }
 MIC_EXPORT uint32_t mic_input_compression(const struct mic_input *input) {
   return input->compression;
 }
+MIC_EXPORT int32_t mic_input_kept(const struct mic_input *input) {
+  return input->kept ? input->fd : -1;
+}
 const char *mic_input_name(const struct mic_input *input) { return input->name; }
 
 MIC_EXPORT void mic_input_close(struct mic_input *input) {
   if (!input) return;
-  if (input->compression == MIC_GZIP) inflateEnd(&input->gzip);
-  ZSTD_freeDCtx(input->zstd);
+  stop_decompressing(input);
   if (input->fd >= 0) close(input->fd);
   free(input->name);
   free(input);

@@ -33,6 +33,11 @@ uint64_t mic_input_offset(const struct mic_input *input); /* decompressed bytes 
 uint64_t mic_input_size(const struct mic_input *input);   /* of the file as it lies there */
 /* enum mic_compression (output.h) */
 uint32_t mic_input_compression(const struct mic_input *input);
+/* The input's own descriptor of what lies there, compressed as it came, when that was a pipe or
+ * standard input; -1 for a file with a path. */
+int32_t mic_input_kept(const struct mic_input *input);
+/* Make a compressed input one of its decompressed bytes, at their first: they are kept. */
+int mic_input_unpack(struct mic_input *input, struct mic_error *err);
 void mic_input_close(struct mic_input *input); /* NULL is fine */
 /* ffi:end */
 

@@ -9,7 +9,7 @@
 --   keeps             the facts that writing keeps, as losses.lua names them
 -- read and write return nil and an error when they fail, or raise it with ctx.fail(format, ...).
 -- ctx.lost(format, ...) says what of the input cannot be carried over, ctx.note(format, ...) what
--- else one should know of what was made of it.
+-- else one should know of what was made of it; ctx.name is the input as it was named.
 
 local ffi = require("ffi")
 
@@ -118,8 +118,10 @@ local function outcome(ok, result, err)
   return nil, tostring(result)
 end
 
-local function context(lost, notes)
+local function context(result, lost)
+  local notes = result.notes
   return {
+    name = result.name,
     fail = plugins.fail,
     lost = function(format, ...) lost[#lost + 1] = format:format(...) end,
     note = function(format, ...) notes[#notes + 1] = format:format(...) end,
@@ -128,7 +130,7 @@ end
 
 -- Read a file of another format into a capture at `path`.
 local function import(from, format, path, result)
-  local ctx = context(result.lost_reading, result.notes)
+  local ctx = context(result, result.lost_reading)
   return writer.with(path, function(w)
     ctx.writer = w
     local ok, why = outcome(plugins.call(format.path, format.read, from, ctx))
@@ -139,7 +141,7 @@ end
 local function write(cap, to, format, result)
   local lost = result.lost_writing
   for _, text in ipairs(losses.of(cap, format.keeps or {})) do lost[#lost + 1] = text end
-  return outcome(plugins.call(format.path, format.write, cap, to, context(lost, result.notes)))
+  return outcome(plugins.call(format.path, format.write, cap, to, context(result, lost)))
 end
 
 -- A capture that is only a step on the way: in a folder of its own for the user alone.
@@ -170,12 +172,31 @@ local function convert(from, reading, to, writing, result)
     if writing.name == "usprof" then return import(from, reading, to, result) end
     return through(from, reading, to, writing, result)
   end
-  local cap, err = capture.open(from)
-  if not cap then return nil, err end
+  return input.with_plain_path(from, function(path)
+    return capture.with(path, function(cap) return write(cap, to, writing, result) end)
+  end)
+end
+
+-- One line of what went wrong, about the file as it was named, whatever path led to its bytes.
+local function problem_of(err, name, to)
+  local problem = tostring(err)
+  local first, last = problem:find("/proc/self/fd/%d+")
+  if first then problem = problem:sub(1, first - 1) .. name .. problem:sub(last + 1) end
+  local named = problem:find(name, 1, true) or problem:find(to, 1, true)
+  return named and problem or name .. ": " .. problem
+end
+
+local function run(name, path, to, writing, options)
+  local reading, err
+  if options.from then reading, err = M.by_name(options.from, "read")
+  else reading, err = M.for_reading(path) end
+  if not reading then return nil, problem_of(err, name, to) end
+  local result = { name = name, reading = reading, writing = writing, lost_reading = {},
+    lost_writing = {}, notes = {} }
   local ok
-  ok, err = write(cap, to, writing, result)
-  cap:close()
-  return ok, err
+  ok, err = convert(path, reading, to, writing, result)
+  if not ok then return nil, problem_of(err, name, to) end
+  return result
 end
 
 --- Convert a file.  options.from and options.to name formats; without them the input's bytes and
@@ -184,22 +205,15 @@ end
 --   lost_reading, lost_writing   lists of texts: what could not be carried over
 --   notes                        a list of texts: what else one should know
 function M.run(from, to, options)
-  local reading, writing, err
+  local writing, err
   if options.to then writing, err = M.by_name(options.to, "write")
   else writing, err = M.for_writing(to) end
   if not writing then return nil, err end
-  if options.from then reading, err = M.by_name(options.from, "read")
-  else reading, err = M.for_reading(from) end
-  if not reading then return nil, err end
-  local result = { reading = reading, writing = writing, lost_reading = {}, lost_writing = {},
-    notes = {} }
-  local ok
-  ok, err = convert(from, reading, to, writing, result)
-  if not ok then
-    local problem = tostring(err)
-    local named = problem:find(from, 1, true) or problem:find(to, 1, true)
-    return nil, named and problem or from .. ": " .. problem
-  end
+  local result
+  result, err = input.with_path(from, function(path)
+    return run(from == "-" and "standard input" or from, path, to, writing, options)
+  end)
+  if not result then return nil, tostring(err) end
   return result
 end
 

@@ -14,17 +14,18 @@ local bytes_type = ffi.typeof("char[?]")
 -- As much as tells formats apart: a head with options or comments before the first event.
 local HEAD = 64 * 1024
 
+-- The first bytes of an input, decompressed, and how it is compressed.
+local function head_of(input)
+  local room, got, err = bytes_type(HEAD), count_type(), core.new_error()
+  if C.mic_input_read(input, room, HEAD, got, err) ~= 0 then return nil, core.error(err) end
+  local compression = C.mic_input_compression(input)
+  return ffi.string(room, got[0]), compression == C.MIC_GZIP and "gzip"
+    or compression == C.MIC_ZSTD and "zstd" or "plain"
+end
+
 --- The first bytes of a file, decompressed, and how it is compressed ("plain", "gzip", "zstd");
 -- nil and an error.
-function M.head(path)
-  return M.with(path, function(input)
-    local room, got, err = bytes_type(HEAD), count_type(), core.new_error()
-    if C.mic_input_read(input, room, HEAD, got, err) ~= 0 then return nil, core.error(err) end
-    local compression = C.mic_input_compression(input)
-    return ffi.string(room, got[0]), compression == C.MIC_GZIP and "gzip"
-      or compression == C.MIC_ZSTD and "zstd" or "plain"
-  end)
-end
+function M.head(path) return M.with(path, head_of) end
 
 local function conclude(handle, ok, ...)
   C.mic_input_close(handle[0])
@@ -38,6 +39,28 @@ function M.with(path, fn)
   local handle, err = handle_type(), core.new_error()
   if C.mic_input_open(path, handle, err) ~= 0 then return nil, core.error(err) end
   return conclude(handle, pcall(fn, handle[0]))
+end
+
+--- Give fn a path that leads to the bytes of `path` as often as it is opened, also where that is a
+-- pipe or "-", whose bytes come once: what fn returns, or nil and an error.
+function M.with_path(path, fn)
+  if require("microscope.capture").is_folder(path) then return fn(path) end
+  return M.with(path, function(input)
+    local kept = C.mic_input_kept(input)
+    return fn(kept < 0 and path or "/proc/self/fd/" .. kept)
+  end)
+end
+
+--- The same for a file that is read as it lies there: where it is compressed, the path leads to
+-- the decompressed bytes.
+function M.with_plain_path(path, fn)
+  if require("microscope.capture").is_folder(path) then return fn(path) end
+  return M.with(path, function(input)
+    if C.mic_input_compression(input) == C.MIC_PLAIN then return fn(path) end
+    local err = core.new_error()
+    if C.mic_input_unpack(input, err) ~= 0 then return nil, core.error(err) end
+    return fn("/proc/self/fd/" .. C.mic_input_kept(input))
+  end)
 end
 
 --- Read path by the core's decoder of that name, mic_NAME_read, into ctx.writer: what it tells of

@@ -346,7 +346,7 @@ return {
   read = read,
   write = function(cap, path, ctx)
     local source = summary_query.cpu_source(cap)
-    if not source then ctx.fail("%s: it has no samples", cap.path) end
+    if not source then ctx.fail("it has no samples") end
     return output.with(path, nil, function(out) write_all(cap, source, out) end)
   end,
 }

@@ -75,7 +75,7 @@ end
 
 local function write(cap, path, ctx)
   local source = summary_query.cpu_source(cap)
-  if not source then ctx.fail("%s: it has no samples, so no stacks to fold", cap.path) end
+  if not source then ctx.fail("it has no samples, so no stacks to fold") end
   return output.with(path, nil, function(out) return write_tree(cap, source, out, ctx) end)
 end
 

@@ -72,12 +72,12 @@ local function write_profile(cap, tree, list, source, sources, out)
   out:write("]}")
 end
 
-local function write_all(cap, out)
+local function write_all(cap, out, ctx)
   local frames = frames_query.of(cap)
   local tree = frames_query.tree(cap, frames)
   local meta, sources, first = cap:meta(), cap:rows("sources"), true
   out:write('{"$schema":"https://www.speedscope.app/file-format-schema.json",\n',
-    '"exporter":"microscope",\n"name":', json.encode(meta.command or meta.program or cap.path),
+    '"exporter":"microscope",\n"name":', json.encode(meta.command or meta.program or ctx.name),
     ",\n")
   write_frames(frames, out)
   out:write('"profiles":[')
@@ -114,7 +114,7 @@ return {
   keeps = { "sources", "threads", "functions", "lines", "inlines", "ends" },
   detect = detect,
   read = read,
-  write = function(cap, path)
-    return output.with(path, nil, function(out) write_all(cap, out) end)
+  write = function(cap, path, ctx)
+    return output.with(path, nil, function(out) write_all(cap, out, ctx) end)
   end,
 }

@@ -25,7 +25,7 @@ local function write_rows(cap, path, ctx)
   return writer.with(path, function(w)
     for id = 0, cap:rows("strings") - 1 do
       if w:string(cap:string(id)) ~= id then
-        ctx.fail("%s: its strings are not distinct, so its rows cannot be written anew", cap.path)
+        ctx.fail("its strings are not distinct, so its rows cannot be written anew")
       end
     end
     for _, name in ipairs(capture.tables()) do
