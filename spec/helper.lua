@@ -14,7 +14,8 @@ M.stage = os.getenv("MIC_STAGE")
 
 -- Whether a trace that begins at bytecode pc of a function can say anything of its loops.  One
 -- that begins at the function's entry ends at the first loop, which is then compiled by itself;
--- that calls of fn became hot is chance, as LuaJIT counts in a small table by hash.
+-- that calls of fn became hot is chance, as LuaJIT counts in a small table by hash.  Nor do its
+-- side traces say anything: they run on into the caller's loop, which may not be compiled yet.
 local function begins_in_a_loop(pc) return pc > 1 end
 
 --- Run fn and list every reason part of it was left to the interpreter: an aborted trace, or
@@ -23,9 +24,12 @@ local function begins_in_a_loop(pc) return pc > 1 end
 function M.interpreted(fn, ...)
   local util, vmdef, seen = require("jit.util"), require("jit.vmdef"), {}
   local file, own = debug.getinfo(fn, "S").source, false
+  local of_loop = {} -- by trace: whether its root trace began in a loop
   local function on_trace(what, tr, func, pc, code, arg)
     if what == "start" then
-      own = begins_in_a_loop(pc) and util.funcinfo(func, pc).source == file
+      -- code is the parent's number in side traces.
+      of_loop[tr] = code and of_loop[code] or not code and begins_in_a_loop(pc)
+      own = of_loop[tr] and util.funcinfo(func, pc).source == file
     elseif not own then
       return
     elseif what == "abort" then

@@ -11,6 +11,8 @@
 
 #define UNKNOWN_COLUMN \
   "the capture's table %s has a column %s that this microscope does not know: use a newer one"
+#define MISSING_COLUMN \
+  "the capture's table %s is of an older version without the column %s: no rows can be added to it"
 
 struct base_column {
   char name[MIC_NAME_SIZE + 1], ref[MIC_NAME_SIZE + 1];
@@ -214,15 +216,29 @@ int mic_rewrite_open(const struct mic_rewrite *rewrite, const char *path, struct
   return code;
 }
 
+static bool has_column(const struct base_table *table, uint32_t number) {
+  for (size_t c = 0; c < table->columns.count; c++)
+    if (table->columns.at[c].number == number) return true;
+  return false;
+}
+
+/* Rows can be added to a table only where it has the columns that they have. */
+static void check_columns(struct mic_writer *w, const struct base_table *table) {
+  const struct mic_schema_table *schema = &mic_schema_tables[table->number];
+  for (size_t c = 0; c < table->columns.count; c++)
+    if (table->columns.at[c].number == MIC_COLUMN_COUNT)
+      mic_fail(&w->failure, MIC_EVERSION, UNKNOWN_COLUMN, table->name, table->columns.at[c].name);
+  for (uint32_t c = schema->first; c < schema->past && !w->failure.code; c++)
+    if (!has_column(table, c))
+      mic_fail(&w->failure, MIC_EVERSION, MISSING_COLUMN, table->name, mic_schema_columns[c].name);
+}
+
 void mic_base_check(struct mic_writer *w) {
   for (size_t t = 0; t < w->base->tables.count && !w->failure.code; t++) {
     const struct base_table *table = &w->base->tables.at[t];
-    if (table->replaced || table->number == MIC_TABLE_COUNT ||
-        w->tables[table->number].rows == table->rows)
-      continue;
-    for (size_t c = 0; c < table->columns.count; c++)
-      if (table->columns.at[c].number == MIC_COLUMN_COUNT)
-        mic_fail(&w->failure, MIC_EVERSION, UNKNOWN_COLUMN, table->name, table->columns.at[c].name);
+    if (!table->replaced && table->number < MIC_TABLE_COUNT &&
+        w->tables[table->number].rows != table->rows)
+      check_columns(w, table);
   }
 }
 

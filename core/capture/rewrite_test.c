@@ -179,6 +179,28 @@ static void keeps_the_version(void **state) {
   forge_free(&f);
 }
 
+/* Rows that have what the file's version cannot say are refused, not cut. */
+static void refuses_to_cut_rows(void **state) {
+  (void)state;
+  struct forge f;
+  struct mic_capture *was = open_capture(in);
+  struct mic_writer *w;
+  forge_take(&f, was);
+  mic_capture_close(was);
+  f.header.minor = 0;
+  f.no_table[MIC_TABLE_naming] = f.no_table[MIC_TABLE_image_parts] =
+    f.no_table[MIC_TABLE_image_bytes] = true;
+  f.no_column[MIC_COLUMN_sources_unit_name] = true;
+  write_forged(&f);
+  assert_int_equal(begin(forged, out, &was, &w), 0);
+  mic_writer_sources(w, &(struct mic_sources_row){.unit_name = mic_writer_text(w, "objects")});
+  assert_int_equal(mic_writer_finish(w, false, &err), MIC_EVERSION);
+  assert_non_null(strstr(err.msg, "sources is of an older version without the column unit_name"));
+  assert_int_equal(access(out, F_OK), -1);
+  mic_capture_close(was);
+  forge_free(&f);
+}
+
 /* A string that stands twice, as other writers may do, keeps both ids. */
 static void keeps_doubled_strings(void **state) {
   (void)state;
@@ -229,6 +251,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(replaces_the_file, set_up, tear_down),
     cmocka_unit_test_setup_teardown(keeps_the_unknown, set_up, tear_down),
     cmocka_unit_test_setup_teardown(keeps_the_version, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(refuses_to_cut_rows, set_up, tear_down),
     cmocka_unit_test_setup_teardown(keeps_doubled_strings, set_up, tear_down),
     cmocka_unit_test_setup_teardown(stops_when_cancelled, set_up, tear_down),
   };

@@ -214,7 +214,7 @@ uint32_t mic_writer_text(struct mic_writer *w, const char *text) {
 }
 
 const char *mic_writer_bytes_of(const struct mic_writer *w, uint32_t id, uint64_t *size) {
-  bool known = id < w->strings.strings.count;
+  bool known = !w->base && id < w->strings.strings.count;
   *size = known ? w->strings.strings.at[id].size : 0;
   return known ? w->strings.strings.at[id].bytes : "";
 }

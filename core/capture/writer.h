@@ -52,7 +52,8 @@ uint32_t mic_writer_text(struct mic_writer *w, const char *text); /* NUL-termina
 #undef MIC_COLUMN
 #undef MIC_TABLE_END
 
-/* The bytes of a string that was given, borrowed until the writer ends; "" for no such id. */
+/* The bytes of a string that was given, borrowed until the writer ends; "" for no such id, and in a
+ * writer that mic_rewrite_open began, whose strings the capture has. */
 const char *mic_writer_bytes_of(const struct mic_writer *w, uint32_t id, uint64_t *size);
 uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table);
 uint64_t mic_writer_bytes(const struct mic_writer *w); /* spilled so far, for a live line */
