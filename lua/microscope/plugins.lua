@@ -11,6 +11,7 @@ local bit = require("bit")
 local ffi = require("ffi")
 
 local core = require("microscope.core")
+local in_folder = require("microscope.folder")
 local manifest = require("microscope.manifest")
 
 local C = core.C
@@ -27,7 +28,6 @@ local ONE = { presets = "preset", queries = "query", reports = "report", formats
   commands = "command" }
 
 local file_type = ffi.typeof("struct mic_host_file")
-local names_type = ffi.typeof("struct mic_host_names *[1]")
 local OTHERS_WRITE = 0x12 -- S_IWGRP | S_IWOTH
 
 -- Code is not looked for where the caller happens to stand: in a plain luajit the default
@@ -246,18 +246,9 @@ end
 
 -- The names of the Lua files in a folder; of a folder that cannot be read, none and why.
 local function names_in(path)
-  local out, handle = {}, names_type()
-  local errno = C.mic_host_names(path, handle)
-  if errno ~= 0 then return out, errno end
-  while true do
-    local name = C.mic_host_name(handle[0], #out)
-    if name == nil then break end
-    out[#out + 1] = ffi.string(name)
-  end
-  C.mic_host_names_free(handle[0])
-  local kept = {}
-  for _, name in ipairs(out) do kept[#kept + 1] = name:match("^(.+)%.lua$") end
-  return kept
+  local names, errno = in_folder.names(path, ".lua")
+  for i, name in ipairs(names) do names[i] = name:sub(1, -5) end
+  return names, errno
 end
 
 -- What is to be said of one file: an entry of M.list.

@@ -257,7 +257,24 @@ describe("microscope symbolize", function()
     helper.write(folder .. "/text.usprof", "no capture\n")
     fails("text.usprof", "text.usprof: not a capture")
     fails("-o /dev/full a.usprof", "not a regular file")
-    fails(".", "symbolize: %. is a folder; name its captures one by one: for f in")
-    fails("-o named.usprof .", "%. is a folder")
+    shell("mkdir empty")
+    fails("empty", "there is no capture %(NAME%.usprof%) in empty")
+  end)
+
+  it("names each capture of a folder in its place", function()
+    shell("mkdir all; cp a.usprof all/b.usprof; cp a.usprof all/c.usprof; echo no capture >all/a.usprof"
+      .. "; cp a.usprof all/other")
+    local _, err, status = kit.symbolize("all/", folder)
+    assert.equal(1, status, err)
+    assert.matches("symbolize: all/a.usprof: not a capture", err)
+    for _, name in ipairs { "b", "c" } do
+      assert.matches("%d+ places named, %d+ with lines, in all/" .. name .. "%.usprof", err)
+      kit.assert_same(kit.meanings(base .. "/now.usprof"),
+        kit.meanings(("%s/all/%s.usprof"):format(folder, name)))
+    end
+    assert.equal(helper.read(folder .. "/a.usprof"), helper.read(folder .. "/all/other"))
+    _, err, status = kit.symbolize("-o named.usprof all", folder)
+    assert.equal(2, status, err)
+    assert.matches("%-%-output names one file", err)
   end)
 end)

@@ -2,6 +2,7 @@
 
 local capture = require("microscope.capture")
 local cli = require("microscope.cli")
+local folder = require("microscope.folder")
 local naming = require("microscope.query.naming")
 local symbolize = require("microscope.symbolize")
 local text = require("microscope.report.text")
@@ -13,6 +14,7 @@ local M = {
     { "microscope symbolize", "name what ./microscope.usprof left for later" },
     { "microscope symbolize --debug-dir /srv/debug server.usprof",
       "on another host, with its debug files" },
+    { "microscope symbolize profiles/", "name each capture of a folder" },
     { "microscope symbolize --debuginfod -o named.usprof server.usprof",
       "fetch what is missing, and keep the capture" },
   },
@@ -24,7 +26,7 @@ local LISTED = 8
 local GRACE_MS = 1500
 
 function M.options(parser)
-  parser:argument("file"):args("?"):description("The capture (./microscope.usprof).")
+  parser:argument("file"):args("?"):description("The capture, or a folder of them (./microscope.usprof).")
   parser:option("-d --debug-dir"):argname("DIR"):count("*"):target("debug_dirs")
     :description("Look for debug files and images in DIR too; may be given several times.")
   parser:flag("--debuginfod")
@@ -104,12 +106,13 @@ local function say_end(path, args)
   end
 end
 
+-- The exit status, or nil and why there are no names.
 local function run(job, args, path, output)
   local live = not args.quiet and text.is_terminal(2) and { drawn = false }
   local outcome, why = drive(job, live)
   if live and live.drawn then io.stderr:write("\r\27[K") end
   if not outcome then
-    cli.fail("%s", why:find(path, 1, true) and why or path .. ": " .. why)
+    return nil, why:find(path, 1, true) and why or path .. ": " .. why
   end
   if outcome == "interrupted" then
     say(("interrupted: %s is as it was"):format(text.escape(output)))
@@ -119,16 +122,7 @@ local function run(job, args, path, output)
   return 0
 end
 
-function M.run(args)
-  local path = args.file or "microscope.usprof"
-  local output = args.output or path
-  if output == "-" then
-    cli.misuse("a capture is written to a file, not to a pipe (./- is a file of that name)")
-  end
-  if capture.is_folder(path) then
-    cli.fail('%s is a folder; name its captures one by one: for f in DIR/*.usprof; do microscope'
-      .. ' symbolize "$f"; done', path)
-  end
+local function name_one(args, path, output)
   local job, err = symbolize.new {
     input = path,
     output = output,
@@ -138,12 +132,53 @@ function M.run(args)
   if not job then
     local problem = tostring(err)
     local named = problem:find(path, 1, true) or problem:find("debug", 1, true)
-    cli.fail("%s", named and problem or path .. ": " .. problem)
+    return nil, named and problem or path .. ": " .. problem
   end
-  local ok, result = pcall(run, job, args, path, output)
+  local ok, status, why = pcall(run, job, args, path, output)
   job:free()
-  if not ok then error(result, 0) end
+  if not ok then error(status, 0) end
+  return status, why
+end
+
+local function is_there(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- Each capture of a folder in its place.  One that cannot be named holds up none of the others, and
+-- one that is gone when it is its turn was an old segment of a long recording.
+local function name_all(args, path)
+  local names, errno = folder.names(path, ".usprof")
+  if errno then cli.fail("%s", select(2, io.open(path)) or path .. " cannot be read") end
+  if #names == 0 then cli.fail("there is no capture (NAME.usprof) in %s", path) end
+  local result = 0
+  for _, name in ipairs(names) do
+    local one = path:match("^(.-)/*$") .. "/" .. name
+    local status, why = name_one(args, one, one)
+    if status and status ~= 0 then return status end
+    if not status and is_there(one) then
+      io.stderr:write("microscope symbolize: ", text.escape(why), "\n")
+      result = 1
+    end
+  end
   return result
+end
+
+function M.run(args)
+  local path = args.file or "microscope.usprof"
+  if args.output == "-" then
+    cli.misuse("a capture is written to a file, not to a pipe (./- is a file of that name)")
+  end
+  if not capture.is_folder(path) then
+    local status, why = name_one(args, path, args.output or path)
+    if not status then cli.fail("%s", why) end
+    return status
+  end
+  if args.output then
+    cli.misuse("--output names one file; the captures of a folder are named in their places")
+  end
+  return name_all(args, path)
 end
 
 return M
