@@ -11,8 +11,9 @@
 
 #define UNKNOWN_COLUMN \
   "the capture's table %s has a column %s that this microscope does not know: use a newer one"
-#define MISSING_COLUMN \
-  "the capture's table %s is of an older version without the column %s: no rows can be added to it"
+#define MISSING_COLUMN                                                                            \
+  "the capture's table %s is of an older version without the column %s: no rows can be added to " \
+  "it"
 
 struct base_column {
   char name[MIC_NAME_SIZE + 1], ref[MIC_NAME_SIZE + 1];

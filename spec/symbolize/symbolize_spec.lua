@@ -262,8 +262,8 @@ describe("microscope symbolize", function()
   end)
 
   it("names each capture of a folder in its place", function()
-    shell("mkdir all; cp a.usprof all/b.usprof; cp a.usprof all/c.usprof; echo no capture >all/a.usprof"
-      .. "; cp a.usprof all/other")
+    shell("mkdir all; cp a.usprof all/b.usprof; cp a.usprof all/c.usprof; cp a.usprof all/other")
+    shell("echo no capture >all/a.usprof")
     local _, err, status = kit.symbolize("all/", folder)
     assert.equal(1, status, err)
     assert.matches("symbolize: all/a.usprof: not a capture", err)

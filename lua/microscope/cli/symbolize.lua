@@ -26,7 +26,8 @@ local LISTED = 8
 local GRACE_MS = 1500
 
 function M.options(parser)
-  parser:argument("file"):args("?"):description("The capture, or a folder of them (./microscope.usprof).")
+  parser:argument("file"):args("?")
+    :description("The capture, or a folder of them (./microscope.usprof).")
   parser:option("-d --debug-dir"):argname("DIR"):count("*"):target("debug_dirs")
     :description("Look for debug files and images in DIR too; may be given several times.")
   parser:flag("--debuginfod")
