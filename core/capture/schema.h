@@ -42,7 +42,8 @@ enum mic_location {
   MIC_LOCATION_ANON = 2,     /* code in anonymous memory: offset is the address */
   MIC_LOCATION_UNMAPPED = 3, /* code in no known mapping: offset is the address */
   MIC_LOCATION_NAMED = 4,    /* offset is a string's id (imports) */
-  MIC_LOCATION_FILE = 5      /* module + offset in its file, where no ELF header told (imports) */
+  MIC_LOCATION_FILE = 5,     /* module + offset in its file, where no ELF header told (imports) */
+  MIC_LOCATION_RELATIVE = 6  /* module + address less that of its first segment; so too (imports) */
 };
 
 enum mic_evidence {

@@ -93,7 +93,9 @@ static int check_locations(const struct mic_capture *cap, struct mic_error *err)
   const uint64_t *offset = COLUMN(cap, locations, offset);
   for (uint64_t i = 0; i < ROWS(cap, locations); i++) {
     bool placed = module[i] != MIC_NONE;
-    if ((kind[i] == MIC_LOCATION_NATIVE || kind[i] == MIC_LOCATION_FILE) && !placed)
+    bool in_module = kind[i] == MIC_LOCATION_NATIVE || kind[i] == MIC_LOCATION_FILE ||
+                     kind[i] == MIC_LOCATION_RELATIVE;
+    if (in_module && !placed)
       return BAD(cap, locations, module, i, err, "a native location without a module");
     if ((kind[i] == MIC_LOCATION_ANON || kind[i] == MIC_LOCATION_UNMAPPED) && placed)
       return BAD(cap, locations, module, i, err, "a module for code outside of all modules");

@@ -218,19 +218,30 @@ static void put_lines(struct writing *w, uint32_t l, Mic__Otlp__Location *locati
   free(pointers);
 }
 
+/* A place whose address is not known, by name. */
+static void put_relative(struct writing *w, uint32_t l, Mic__Otlp__Location *location) {
+  size_t size;
+  char *name = mic_tables_place_name(w->cap, &w->t, l, &size);
+  put_named(w, location, string(w, name, size));
+  free(name);
+}
+
 static void put_locations(struct writing *w) {
   for (uint32_t l = 0; l < w->t.locations.rows; l++) {
     Mic__Otlp__Location location = MIC__OTLP__LOCATION__INIT;
     uint8_t kind = w->t.locations.kind[l];
     uint32_t module = w->t.locations.module[l];
     if (module != MIC_NONE) location.mapping_index = (int32_t)module + 1;
-    if (kind != MIC_LOCATION_NAMED) location.address = w->t.locations.offset[l];
+    if (kind != MIC_LOCATION_NAMED && kind != MIC_LOCATION_RELATIVE)
+      location.address = w->t.locations.offset[l];
     if (kind == MIC_LOCATION_SIGNAL)
       put_named(w, &location, text(w, "[signal]"));
     else if (w->first_line[l] != UINT64_MAX)
       put_lines(w, l, &location);
     else if (kind == MIC_LOCATION_NAMED)
       put_named(w, &location, from(w, (uint32_t)w->t.locations.offset[l]));
+    else if (kind == MIC_LOCATION_RELATIVE)
+      put_relative(w, l, &location);
     else
       put_location(w, &location);
   }

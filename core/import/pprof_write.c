@@ -278,7 +278,8 @@ static void look_at_modules(struct writing *w) {
     bool by_file = w->t.locations.kind[l] == MIC_LOCATION_FILE;
     (by_file ? w->module_by_file : w->module_by_image)[module] = true;
     if (w->first_line[l] != UINT64_MAX) w->module_named[module] = true;
-    if (by_file || w->t.locations.kind[l] == MIC_LOCATION_NAMED) continue;
+    uint8_t kind = w->t.locations.kind[l];
+    if (by_file || kind == MIC_LOCATION_NAMED || kind == MIC_LOCATION_RELATIVE) continue;
     uint64_t limit = (w->t.locations.offset[l] | 0xfff) + 1; /* whole pages, as mappings are */
     if (limit > w->module_limit[module]) w->module_limit[module] = limit;
   }
@@ -397,7 +398,8 @@ static void place(const struct writing *w, uint64_t l, location_message *locatio
   switch (w->t.locations.kind[l]) {
   case MIC_LOCATION_FILE: place_in_file(w, module, offset, location); return;
   case MIC_LOCATION_ANON: location->mapping_id = anon_mapping(w); break;
-  case MIC_LOCATION_NAMED: offset = 0; /* fall through */
+  case MIC_LOCATION_NAMED:
+  case MIC_LOCATION_RELATIVE: offset = 0; /* fall through */
   default:
     if (module != MIC_NONE) location->mapping_id = module + 1;
   }
@@ -422,6 +424,15 @@ static void put_lines(struct writing *w, uint64_t l, location_message *location)
   free(pointers);
 }
 
+/* What a place is called whose address is not known: "MODULE+0xOFFSET". */
+static int64_t relative_name(struct writing *w, uint64_t l) {
+  size_t size;
+  char *name = mic_tables_place_name(w->cap, &w->t, l, &size);
+  int64_t id = string(w, name, size);
+  free(name);
+  return id;
+}
+
 static void put_locations(struct writing *w) {
   for (uint64_t l = 0; l < w->t.locations.rows; l++) {
     location_message location = MIC__PPROF__LOCATION__INIT;
@@ -434,6 +445,8 @@ static void put_locations(struct writing *w) {
       put_lines(w, l, &location);
     else if (kind == MIC_LOCATION_NAMED)
       put_named(w, &location, from(w, (uint32_t)w->t.locations.offset[l]));
+    else if (kind == MIC_LOCATION_RELATIVE)
+      put_named(w, &location, relative_name(w, l));
     else
       put_location(w, &location);
   }

@@ -30,6 +30,21 @@ uint32_t mic_tables_label_set(const struct mic_tables *t, struct mic_interner *s
   return mic_intern(sets, bytes, (size_t)(past - first) * sizeof(uint32_t));
 }
 
+char *mic_tables_place_name(const struct mic_capture *cap, const struct mic_tables *t,
+                            uint64_t location, size_t *size) {
+  uint64_t length = 0;
+  uint32_t module = t->locations.module[location];
+  const char *name = mic_capture_string(cap, t->modules.name[module], &length);
+  char digits[32];
+  int count =
+    snprintf(digits, sizeof digits, "+0x%llx", (unsigned long long)t->locations.offset[location]);
+  *size = (size_t)length + (size_t)count;
+  char *out = mic_alloc(*size);
+  memcpy(out, name, (size_t)length);
+  memcpy(out + length, digits, (size_t)count);
+  return out;
+}
+
 void mic_tables_end_name(uint8_t end, char out[MIC_END_NAME_SIZE]) {
   const char *reason = mic_end_text(end);
   if (reason)

@@ -46,6 +46,9 @@ uint64_t mic_tables_line_count(const struct mic_tables *t, uint64_t first);
  * in order. */
 uint32_t mic_tables_label_set(const struct mic_tables *t, struct mic_interner *sets,
                               uint64_t sample, uint64_t *row);
+/* A place in a module by name, "MODULE+0xOFFSET"; the caller frees it. */
+char *mic_tables_place_name(const struct mic_capture *cap, const struct mic_tables *t,
+                            uint64_t location, size_t *size);
 enum { MIC_END_NAME_SIZE = 128 };
 /* What a frame is called that stands for the end of a stack, "[depth limit]". */
 void mic_tables_end_name(uint8_t end, char out[MIC_END_NAME_SIZE]);

@@ -27,7 +27,7 @@ enum { GRACE_MS = 1500 };
 struct place { /* a location to be named */
   uint32_t location, module;
   uint64_t offset;
-  bool in_file; /* the offset is one of the file, not an ELF address */
+  uint8_t kind; /* mic_location: what the offset is */
 };
 
 typedef MIC_VEC(struct mic_naming_row) naming_rows;
@@ -78,7 +78,8 @@ static int by_module(const void *a, const void *b) {
 
 /* Whether a location's offset is one in its module. */
 static bool is_placed(uint8_t kind) {
-  return kind == MIC_LOCATION_NATIVE || kind == MIC_LOCATION_SIGNAL || kind == MIC_LOCATION_FILE;
+  return kind == MIC_LOCATION_NATIVE || kind == MIC_LOCATION_SIGNAL || kind == MIC_LOCATION_FILE ||
+         kind == MIC_LOCATION_RELATIVE;
 }
 
 static void list_places(struct mic_symbolize *s) {
@@ -88,8 +89,7 @@ static void list_places(struct mic_symbolize *s) {
   const uint8_t *kind = mic_capture_array(s->capture, "locations", "kind", NULL);
   for (uint32_t i = 0; i < rows; i++) {
     if (is_placed(kind[i]) && module[i] != MIC_NONE)
-      *mic_vec_push(&s->places) =
-        (struct place){i, module[i], offset[i], kind[i] == MIC_LOCATION_FILE};
+      *mic_vec_push(&s->places) = (struct place){i, module[i], offset[i], kind[i]};
   }
   if (s->places.count) qsort(s->places.at, s->places.count, sizeof *s->places.at, by_module);
   uint32_t count = 0;
@@ -138,21 +138,34 @@ static struct mic_symbols *open_symbols(struct mic_symbolize *s, const struct mi
   return symbols;
 }
 
-/* The image that tells which address a file offset has; NULL where it is a debug file, which has
- * not the image's layout, or memory. */
+/* The image that tells which address an imported place has.  A debug file has the addresses of the
+ * image's segments, not their places in the file. */
 static struct mic_elf *open_layout(const struct mic_found *found) {
   struct mic_elf *elf = NULL;
   struct mic_error err = {0};
-  if (found->fd >= 0) mic_elf_open(found->fd, "image", &elf, &err);
+  if (found->fd >= 0)
+    mic_elf_open(found->fd, "image", &elf, &err);
+  else
+    mic_elf_open_memory(found->memory, found->memory_size, "image", &elf, &err);
   return elf;
+}
+
+/* The address that a place's offset is by the image's segments; false when they do not tell. */
+static bool address_of(const struct mic_elf *layout, const struct place *place, uint64_t *vaddr) {
+  size_t count = 0;
+  if (!layout) return false;
+  if (place->kind == MIC_LOCATION_FILE)
+    return mic_elf_vaddr_of_offset(layout, place->offset, PF_X, vaddr);
+  const struct mic_elf_segment *first = mic_elf_segments(layout, &count);
+  return count && !__builtin_add_overflow(place->offset, first->vaddr & ~0xfffULL, vaddr);
 }
 
 static size_t look_up(struct mic_symbols *symbols, const struct mic_elf *layout,
                       const struct place *place, const struct mic_symbol **frames) {
   uint64_t vaddr = place->offset;
   if (!symbols) return 0;
-  if (place->in_file && (!layout || !mic_elf_vaddr_of_offset(layout, vaddr, PF_X, &vaddr)))
-    return 0;
+  bool imported = place->kind == MIC_LOCATION_FILE || place->kind == MIC_LOCATION_RELATIVE;
+  if (imported && !address_of(layout, place, &vaddr)) return 0;
   return mic_symbols_lookup(symbols, vaddr, frames);
 }
 

@@ -260,6 +260,30 @@ static void names_file_offsets(void **state) {
   mic_capture_close(cap);
 }
 
+/* As profiles of the Firefox Profiler have them: from the first segment's address on. */
+static void names_relative_addresses(void **state) {
+  (void)state;
+  NEED("gcc");
+  sh("printf 'int one(void) { return 1; }\nint main(void) { return one(); }\n' > a.c");
+  for (int fixed = 0; fixed < 2; fixed++) {
+    sh(fixed ? "gcc -g -O0 -no-pie -Wl,--build-id a.c -o program"
+             : "gcc -g -O0 -fpie -pie -Wl,--build-id a.c -o program");
+    uint64_t one = address_of("program", "one"), base = fixed ? 0x400000 : 0;
+    struct mic_writer *w = begin();
+    add_module(w, in_dir("program"), build_id_of("program"));
+    uint64_t offsets[] = {one - base, UINT64_MAX, 1ULL << 40};
+    for (size_t i = 0; i < 3; i++) {
+      struct mic_locations_row row = {.kind = MIC_LOCATION_RELATIVE, .offset = offsets[i]};
+      mic_writer_locations(w, &row);
+    }
+    end(w);
+    struct mic_capture *cap = symbolized(NULL);
+    assert_string_equal(linkage_at(cap, 0), "one");
+    assert_int_equal(mic_capture_rows(cap, "lines"), 1);
+    mic_capture_close(cap);
+  }
+}
+
 static void needs_a_build_id(void **state) {
   (void)state;
   NEED("gcc");
@@ -430,6 +454,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(never_loses_a_name, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(never_loses_a_line, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(names_file_offsets, fixture_begin, fixture_end),
+    cmocka_unit_test_setup_teardown(names_relative_addresses, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(needs_a_build_id, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(takes_no_wrong_parts, fixture_begin, fixture_end),
     cmocka_unit_test_setup_teardown(reads_odd_folders, fixture_begin, fixture_end),

@@ -10,7 +10,7 @@ local C = core.C
 
 local M = {}
 
-local NATIVE, ANON, UNMAPPED, FILE = 0, 2, 3, 5 -- mic_location
+local NATIVE, ANON, UNMAPPED, FILE, RELATIVE = 0, 2, 3, 5, 6 -- mic_location
 local NOT_STATED = 19 -- MIC_END_NOT_STATED
 
 -- Whether any row's value is not the one that means nothing.
@@ -30,7 +30,7 @@ local function addresses(cap)
   local kind, rows = cap:array("locations", "kind")
   for i = 0, rows - 1 do
     local k = kind[i]
-    if k == NATIVE or k == ANON or k == UNMAPPED or k == FILE then return true end
+    if k == NATIVE or k == ANON or k == UNMAPPED or k == FILE or k == RELATIVE then return true end
   end
   return false
 end

@@ -6,9 +6,10 @@ local ffi = require("ffi")
 local M = {}
 
 local NONE = 0xffffffff
-local FILE = 5 -- MIC_LOCATION_FILE: its offset is one in the file, not an address
--- Whether a location's offset is one in its module, by kind: MIC_LOCATION_NATIVE, _SIGNAL, _FILE.
-local PLACED = { [0] = true, [1] = true, [FILE] = true }
+-- MIC_LOCATION_FILE: its offset is one in the file, and _RELATIVE: from the first segment's address
+local FILE, RELATIVE = 5, 6
+-- Whether a location's offset is one in its module, by kind: MIC_LOCATION_NATIVE, _SIGNAL and these.
+local PLACED = { [0] = true, [1] = true, [FILE] = true, [RELATIVE] = true }
 
 local u8 = ffi.typeof("uint8_t[?]")
 
@@ -50,10 +51,11 @@ end
 local function places_of(cap, marks)
   local kind, module, offset = cap:array("locations", "kind"), cap:array("locations", "module"),
     cap:array("locations", "offset")
-  local out, of_file, of_image = {}, {}, {}
+  local out, of_file, of_relative, of_image = {}, {}, {}, {}
   for l = 0, cap:rows("locations") - 1 do
     if PLACED[kind[l]] and module[l] ~= NONE then
-      local by_module = kind[l] == FILE and of_file or of_image
+      local by_module = kind[l] == FILE and of_file or kind[l] == RELATIVE and of_relative
+        or of_image
       local seen = by_module[module[l]] or {}
       by_module[module[l]] = seen
       local key = tonumber(offset[l])
