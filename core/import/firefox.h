@@ -22,8 +22,8 @@ struct mic_firefox_result {
   uint64_t empty;     /* samples without a stack: their thread did nothing */
   uint64_t instants;  /* markers that are no spans */
   uint64_t early;     /* times before the recording's start, taken as the start */
-  uint64_t inlined;   /* frames that were inlined: kept as frames of their own */
-  uint64_t addresses; /* frames with addresses, which are left out */
+  uint64_t inlined;   /* inlined frames under no frame of theirs: kept as frames of their own */
+  uint64_t addresses; /* frames with addresses in no library, which are left out */
   uint64_t unfinished, unmatched_ends, overlapping, zones;
 };
 

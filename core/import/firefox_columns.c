@@ -27,6 +27,7 @@ static const struct {
   [FF_SAMPLE_TIME] = {"samples", "time", MILLIS},
   [FF_SAMPLE_DELTA] = {"samples", "timeDeltas", MILLIS},
   [FF_SAMPLE_WEIGHT] = {"samples", "weight", WEIGHT},
+  [FF_SAMPLE_CPU] = {"samples", "threadCPUDelta", 0},
   [FF_MARKER_NAME] = {"markers", "name", 0},
   [FF_MARKER_START] = {"markers", "startTime", MILLIS},
   [FF_MARKER_END] = {"markers", "endTime", MILLIS},

@@ -7,6 +7,7 @@ local capture = require("microscope.capture")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
+local keys_query = require("microscope.query.keys")
 local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
 
@@ -14,11 +15,11 @@ local NONE = capture.NONE
 local VERSION = 60
 local GECKO_VERSION = 24 -- of the fields of meta that both formats have
 
--- Categories, by number.
+-- Categories, by number; those of zones follow.
 local OTHER, USER, REASON = 0, 1, 2
-local CATEGORIES = '[{"name":"Other","color":"grey","subcategories":["Other"]},'
-  .. '{"name":"User","color":"yellow","subcategories":["Other"]},'
-  .. '{"name":"Stack ends short","color":"red","subcategories":["Other"]}]'
+local CATEGORIES = { { "Other", "grey" }, { "User", "yellow" }, { "Stack ends short", "red" } }
+
+local NATIVE, SIGNAL = 0, 1 -- mic_location
 
 local SCHEMA = '[{"name":"zone","tooltipLabel":"{marker.name}","tableLabel":"{marker.name}",'
   .. '"chartLabel":"{marker.name}","display":["marker-chart","marker-table","timeline-overview"],'
@@ -74,6 +75,45 @@ local function write_libs(cap, out)
   out:write("],\n")
 end
 
+-- Zones' categories: the texts, and by site's row the number.  "" is the one of all that has none.
+local function categories_of(cap)
+  local category, sites = cap:array("sites", "category")
+  local out, of_site, seen = {}, {}, { [""] = OTHER }
+  for i, c in ipairs(CATEGORIES) do out[i] = c end
+  for s = 0, sites - 1 do
+    local name = cap:string(category[s])
+    if not seen[name] then
+      seen[name] = #out
+      out[#out + 1] = { name, "blue" }
+    end
+    of_site[s] = seen[name]
+  end
+  local texts = {}
+  for i, c in ipairs(out) do
+    texts[i] = ('{"name":%s,"color":"%s","subcategories":["Other"]}'):format(json.encode(c[1]),
+      c[2])
+  end
+  return "[" .. table.concat(texts, ",") .. "]", of_site
+end
+
+-- Whether a frame's offset is an address in its module; addresses beyond 2^53 are none here, as
+-- readers in JavaScript would take others for them.
+local function is_addressed(cap, frame)
+  local kind = frame.location and cap:array("locations", "kind")[frame.location]
+  return frame.module ~= nil and (kind == NATIVE or kind == SIGNAL)
+    and cap:array("locations", "offset")[frame.location] < 2 ^ 53
+end
+
+-- What is known by its address alone is called by that, as the format does it.
+local function name_addresses(cap, frames)
+  local kind, offset = cap:array("locations", "kind"), cap:array("locations", "offset")
+  for _, frame in ipairs(frames.list) do
+    if not frame.fn and is_addressed(cap, frame) and kind[frame.location] == NATIVE then
+      frame.name = keys_query.hex(offset[frame.location])
+    end
+  end
+end
+
 -- The functions of frames: a row for each name, file and module.
 local function functions_of(frames, string)
   local list, of_frame, seen = {}, {}, {}
@@ -95,7 +135,7 @@ local function write_frame_table(cap, frames, of_frame, out)
   out:write('"frameTable":{')
   column(out, "address", count, function(i)
     local frame = list[i + 1]
-    return frame.module and ("%.0f"):format(tonumber(offset[frame.location])) or "-1"
+    return is_addressed(cap, frame) and ("%.0f"):format(tonumber(offset[frame.location])) or "-1"
   end)
   column(out, "inlineDepth", count, function(i) return list[i + 1].depth end)
   column(out, "category", count, function(i) return list[i + 1].ending and REASON or USER end)
@@ -196,7 +236,7 @@ local function write_samples(cap, tree, list, source, out)
 end
 
 -- Zones are markers of a span (phase 1); one that did not end is the begin of one (phase 2).
-local function write_markers(cap, zones, string, out)
+local function write_markers(cap, zones, parts, out)
   local site, name = cap:array("zones", "site"), cap:array("sites", "name")
   local category = cap:array("sites", "category")
   local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
@@ -206,14 +246,16 @@ local function write_markers(cap, zones, string, out)
     return '{"type":"zone","category":'
       .. json.encode(cap:string(category[site[zones[i + 1]]])) .. "}"
   end)
-  column(out, "name", count, function(i) return string(cap:string(name[site[zones[i + 1]]])) end)
+  column(out, "name", count, function(i)
+    return parts.string(cap:string(name[site[zones[i + 1]]]))
+  end)
   column(out, "startTime", count, function(i) return millis(start[zones[i + 1]]) end)
   column(out, "endTime", count, function(i)
     local at = stop[zones[i + 1]]
     return at ~= open and millis(at) or "null"
   end)
   column(out, "phase", count, function(i) return stop[zones[i + 1]] ~= open and 1 or 2 end)
-  column(out, "category", count, constant(OTHER))
+  column(out, "category", count, function(i) return parts.categories[site[zones[i + 1]]] end)
   out:write('"length":', count, "}")
 end
 
@@ -234,7 +276,7 @@ local function write_thread(cap, t, parts, out)
     json.encode(cap:string(cap:array("processes", "name")[p])), ',"pid":"', pid,
     parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
   write_samples(cap, parts.tree, parts.lists[t] or { count = 0 }, parts.source, out)
-  write_markers(cap, parts.zones[t] or {}, parts.string, out)
+  write_markers(cap, parts.zones[t] or {}, parts, out)
   out:write("}")
 end
 
@@ -266,7 +308,7 @@ local function repeated_pids(cap)
   return out
 end
 
-local function write_meta(cap, source, out)
+local function write_meta(cap, source, categories, out)
   local meta = cap:meta()
   local clocks = cap:rows("clocks") > 0
   local realtime = clocks and tonumber(cap:array("clocks", "realtime_ns")[0]) or 0
@@ -281,20 +323,22 @@ local function write_meta(cap, source, out)
     ',"symbolicated":true,"symbolicationNotSupported":true,"usesOnlyOneStackType":true,',
     '"sourceCodeIsNotOnSearchfox":true,"extensions":{"id":[],"name":[],"baseURL":[],"length":0},',
     '"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"},',
-    '"categories":', CATEGORIES, ',"markerSchema":', SCHEMA, "},\n")
+    '"categories":', categories, ',"markerSchema":', SCHEMA, "},\n")
 end
 
 local function write_all(cap, source, out)
   local frames = frames_query.of(cap)
+  name_addresses(cap, frames)
   local tree = frames_query.tree(cap, frames)
   local string, strings = new_strings()
-  local parts = { tree = tree, source = source, string = string, lists = {},
+  local categories, of_site = categories_of(cap)
+  local parts = { tree = tree, source = source, string = string, lists = {}, categories = of_site,
     zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
   for _, list in ipairs(frames_query.by_thread(cap, source.id)) do
     parts.lists[list.thread] = list
   end
   out:write("{")
-  write_meta(cap, source, out)
+  write_meta(cap, source, categories, out)
   write_libs(cap, out)
   out:write('"threads":[')
   for t = 0, cap:rows("threads") - 1 do
@@ -312,10 +356,10 @@ local LEFT_OUT = {
   { "empty", "%.0f samples without a stack" },
   { "instants", "%.0f markers that are no spans" },
   { "unmatched_ends", "%.0f ends of markers that did not begin" },
-  { "addresses", "addresses of %.0f frames" },
+  { "addresses", "addresses of %.0f frames in no library" },
 }
 local NOTES = {
-  { "inlined", "%.0f frames were inlined: they are frames of their own" },
+  { "inlined", "%.0f frames were inlined into no frame of theirs: they are frames of their own" },
   { "early", "%.0f times before the start are taken as the start" },
   { "overlapping", "%.0f spans overlap others of their thread: they have lanes of their own" },
   { "unfinished", "%.0f spans begin and do not end" },

@@ -8,7 +8,7 @@ local M = {}
 local NONE = 0xffffffff
 -- MIC_LOCATION_FILE: its offset is one in the file, and _RELATIVE: from the first segment's address
 local FILE, RELATIVE = 5, 6
--- Whether a location's offset is one in its module, by kind: MIC_LOCATION_NATIVE, _SIGNAL and these.
+-- Whether a location's offset is one in its module, by kind: these, MIC_LOCATION_NATIVE, _SIGNAL.
 local PLACED = { [0] = true, [1] = true, [FILE] = true, [RELATIVE] = true }
 
 local u8 = ffi.typeof("uint8_t[?]")
