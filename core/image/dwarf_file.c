@@ -134,18 +134,8 @@ static bool read_header(struct mic_cursor *c, struct mic_dwarf_unit *u) {
 static uint64_t abbrev_size(const struct mic_dwarf_span *section, uint64_t offset) {
   struct mic_cursor c = mic_dwarf_cursor(*section);
   if (offset >= section->size || !mic_cursor_seek(&c, offset)) return 0;
-  while (!c.bad && mic_cursor_left(&c) > 0 && mic_cursor_uleb(&c) != 0) {
-    mic_cursor_uleb(&c); /* tag */
-    mic_cursor_u8(&c);   /* has children */
-    uint64_t name, form;
-    unsigned count = 0;
-    do {
-      name = mic_cursor_uleb(&c);
-      form = mic_cursor_uleb(&c);
-      if (form == DW_FORM_implicit_const) mic_cursor_sleb(&c);
-      if (++count > ABBREV_ATTRIBUTES_MAX) return 0;
-    } while (!c.bad && (name != 0 || form != 0));
-  }
+  while (!c.bad && mic_cursor_left(&c) > 0 && mic_cursor_uleb(&c) != 0)
+    if (mic_dwarf_skip_abbrev(&c) > ABBREV_ATTRIBUTES_MAX) return 0;
   return c.bad ? 0 : mic_cursor_offset(&c) - offset;
 }
 
@@ -237,6 +227,7 @@ void mic_dwarf_file_close(struct mic_dwarf_file *file) {
   mic_vec_free(&file->units);
   mic_map_free(&file->lines);
   mic_map_free(&file->abbrev_sizes);
+  mic_map_free(&file->abbrev_at);
   for (int i = 0; i < MIC_SEC_COUNT; i++) free(file->padded[i]);
   free(file);
 }

@@ -140,6 +140,7 @@ struct mic_dwarf_file {
   struct mic_dwarf_file *alt;
   MIC_VEC(struct mic_dwarf_unit) units; /* in order of start; fixed once open */
   struct mic_map abbrev_sizes; /* offset of a table of abbreviations -> its size, 0: malformed */
+  struct mic_map abbrev_at;    /* (its table, code) -> an abbreviation's place in it */
   uint64_t abbrev_work;        /* bytes of such tables read, again and again */
   struct mic_map lines;        /* offset -> owner's line tables */
 };
@@ -200,6 +201,8 @@ void mic_dwarf_unit_functions(struct mic_dwarf_unit *unit);
 /* dwarf_value.c */
 uint32_t mic_dwarf_fixed_size(const struct mic_dwarf_unit *unit, uint64_t form);
 void mic_dwarf_skip_form(const struct mic_dwarf_unit *unit, struct mic_cursor *c, uint64_t form);
+/* From an abbreviation's code past its end; gives how many attributes it has, the last one too. */
+uint64_t mic_dwarf_skip_abbrev(struct mic_cursor *table);
 /* The next attribute of an abbreviation; false past the last. */
 bool mic_dwarf_read_form(const struct mic_dwarf_unit *unit, struct mic_cursor *c,
                          struct mic_dwarf_form *out);

@@ -161,26 +161,52 @@ bool mic_dwarf_read_form(const struct mic_dwarf_unit *unit, struct mic_cursor *c
   return !c->bad;
 }
 
+uint64_t mic_dwarf_skip_abbrev(struct mic_cursor *table) {
+  mic_cursor_uleb(table); /* tag */
+  mic_cursor_u8(table);   /* has children */
+  uint64_t name, form, count = 0;
+  do {
+    name = mic_cursor_uleb(table);
+    form = mic_cursor_uleb(table);
+    if (form == DW_FORM_implicit_const) mic_cursor_sleb(table);
+    count++;
+  } while (!table->bad && (name != 0 || form != 0));
+  return count;
+}
+
+/* Seek an abbreviation, to what follows its code.  Where one was is remembered: a function's are
+ * asked for again, and tables may be long. */
+static bool seek_abbrev(const struct mic_dwarf_unit *unit, struct mic_cursor *table,
+                        uint64_t wanted) {
+  struct mic_dwarf_file *file = unit->file;
+  uint32_t known = mic_map_get(&file->abbrev_at, unit->abbrev, wanted);
+  if (known != MIC_NONE) return mic_cursor_seek(table, unit->abbrev + known);
+  if (wanted == 0 || !mic_cursor_seek(table, unit->abbrev)) return false;
+  uint64_t code = mic_cursor_uleb(table);
+  while (!table->bad && code != 0 && code != wanted) {
+    mic_dwarf_skip_abbrev(table);
+    code = mic_cursor_uleb(table);
+  }
+  uint64_t walked = mic_cursor_offset(table) - unit->abbrev;
+  if (!mic_dwarf_spend_abbrevs(file, walked) || table->bad || code == 0) return false;
+  if (walked < MIC_NONE) mic_map_put(&file->abbrev_at, unit->abbrev, wanted, (uint32_t)walked);
+  return true;
+}
+
 bool mic_dwarf_values_at(const struct mic_dwarf_unit *unit, uint64_t entry, uint32_t *tag,
                          struct mic_dwarf_values *out) {
   struct mic_dwarf_span info = unit->file->sections[MIC_SEC_INFO];
   struct mic_cursor c = mic_dwarf_cursor(info);
   struct mic_cursor table = mic_dwarf_cursor(unit->file->sections[MIC_SEC_ABBREV]);
   if (unit->end > info.size || !mic_cursor_seek(&c, entry)) return false;
-  if (!mic_cursor_seek(&table, unit->abbrev)) return false;
   c.end = info.bytes + unit->end;
+  if (!seek_abbrev(unit, &table, mic_cursor_uleb(&c))) return false;
   MIC_VEC(struct mic_dwarf_form) forms = {0};
-  uint64_t wanted = mic_cursor_uleb(&c), code = 0;
-  while (!table.bad && code != wanted && (code = mic_cursor_uleb(&table)) != 0) {
-    struct mic_dwarf_form form;
-    *tag = (uint32_t)mic_cursor_uleb(&table);
-    mic_cursor_u8(&table); /* has children */
-    forms.count = 0;
-    while (mic_dwarf_read_form(unit, &table, &form)) *mic_vec_push(&forms) = form;
-  }
-  bool found = !table.bad && wanted != 0 && code == wanted;
-  if (!mic_dwarf_spend_abbrevs(unit->file, mic_cursor_offset(&table) - unit->abbrev)) found = false;
-  if (found) mic_dwarf_read_values(unit, &c, forms.at, forms.count, out);
+  struct mic_dwarf_form form;
+  *tag = (uint32_t)mic_cursor_uleb(&table);
+  mic_cursor_u8(&table); /* has children */
+  while (mic_dwarf_read_form(unit, &table, &form)) *mic_vec_push(&forms) = form;
+  if (!table.bad) mic_dwarf_read_values(unit, &c, forms.at, forms.count, out);
   mic_vec_free(&forms);
-  return found && !c.bad;
+  return !table.bad && !c.bad;
 }
