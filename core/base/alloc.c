@@ -58,9 +58,9 @@ void *mic_vec_grow_(void *at, size_t *room, size_t need, size_t each) {
   return at;
 }
 
-void *mic_arena_alloc(struct mic_arena *arena, size_t size) {
-  size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-  if (!arena->chunk || arena->chunk->size - arena->used < size) {
+static void *take(struct mic_arena *arena, size_t size) {
+  if (!arena->chunk || arena->used > arena->chunk->size ||
+      arena->chunk->size - arena->used < size) {
     size_t room = size > CHUNK ? size : CHUNK;
     struct mic_arena_chunk *chunk = mic_alloc(sizeof *chunk + room);
     chunk->next = arena->chunk;
@@ -73,6 +73,14 @@ void *mic_arena_alloc(struct mic_arena *arena, size_t size) {
   arena->used += size;
   return got;
 }
+
+void *mic_arena_alloc(struct mic_arena *arena, size_t size) {
+  size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  arena->used = (arena->used + ALIGN - 1) & ~(size_t)(ALIGN - 1); /* past bytes */
+  return take(arena, size);
+}
+
+void *mic_arena_bytes(struct mic_arena *arena, size_t size) { return take(arena, size); }
 
 char *mic_arena_strndup(struct mic_arena *arena, const char *bytes, size_t size) {
   char *copy = mic_arena_alloc(arena, size + 1);

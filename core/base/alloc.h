@@ -40,6 +40,7 @@ struct mic_arena {
   size_t total;                  /* bytes held, all chunks */
 };
 void *mic_arena_alloc(struct mic_arena *arena, size_t size); /* zeroed, 16-byte aligned */
+void *mic_arena_bytes(struct mic_arena *arena, size_t size); /* not zeroed, not aligned */
 char *mic_arena_strndup(struct mic_arena *arena, const char *bytes, size_t size);
 void mic_arena_free(struct mic_arena *arena);
 

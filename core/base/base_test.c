@@ -105,8 +105,39 @@ static void strings_get_dense_ids(void **state) {
   assert_int_equal(mic_intern(&in, "a\0b", 3), 1);
   assert_int_equal(mic_interner_find(&in, "", 0), 2);
   assert_int_equal(in.strings.count, 5003);
-  assert_memory_equal(in.strings.at[1].bytes, "a\0b", 4);
+  assert_memory_equal(mic_interner_at(&in, 1).bytes, "a\0b", 4);
   mic_interner_free(&in);
+}
+
+static uint32_t hash_of_word(const void *keys, uint32_t id) {
+  uint64_t key = ((const uint64_t *)keys)[id];
+  return mic_index_mix(key, key >> 7);
+}
+static uint32_t id_of_word(const struct mic_index *index, const uint64_t *keys, uint64_t key) {
+  uint64_t at;
+  uint32_t hash = mic_index_mix(key, key >> 7);
+  for (uint32_t id = mic_index_first(index, hash, &at); id != MIC_NONE;
+       id = mic_index_next(index, hash, &at))
+    if (keys[id] == key) return id;
+  return MIC_NONE;
+}
+
+static void an_index_finds_ids(void **state) {
+  (void)state;
+  enum { KEYS = 100000 };
+  static uint64_t keys[KEYS];
+  struct mic_index index = {0};
+  assert_int_equal(id_of_word(&index, keys, 7), MIC_NONE);
+  for (uint32_t i = 0; i < KEYS; i++) {
+    keys[i] = (uint64_t)i * i * 0x10001;
+    assert_int_equal(id_of_word(&index, keys, keys[i]), MIC_NONE);
+    mic_index_add(&index, mic_index_mix(keys[i], keys[i] >> 7), hash_of_word, keys);
+    assert_int_equal(id_of_word(&index, keys, keys[i / 2]), i / 2);
+  }
+  for (uint32_t i = 0; i < KEYS; i++) assert_int_equal(id_of_word(&index, keys, keys[i]), i);
+  assert_int_equal(id_of_word(&index, keys, 5), MIC_NONE);
+  assert_true(index.room * sizeof *index.slots <= 8 * KEYS);
+  mic_index_free(&index);
 }
 
 static void cursors_stay_bad(void **state) {
@@ -162,8 +193,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(errors_hold_one_line),  cmocka_unit_test(arrays_grow),
     cmocka_unit_test(arenas_align_and_zero), cmocka_unit_test(maps_agree_with_a_list),
-    cmocka_unit_test(strings_get_dense_ids), cmocka_unit_test(cursors_stay_bad),
-    cmocka_unit_test(leb128_is_read),
+    cmocka_unit_test(strings_get_dense_ids), cmocka_unit_test(an_index_finds_ids),
+    cmocka_unit_test(cursors_stay_bad),      cmocka_unit_test(leb128_is_read),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -77,44 +77,60 @@ void mic_map_free(struct mic_map *map) {
 
 uint64_t mic_hash(const void *bytes, size_t size) { return XXH3_64bits(bytes, size); }
 
-static uint32_t *string_slot(const struct mic_interner *in, const char *bytes, size_t size) {
-  uint32_t mask = in->room - 1;
-  for (uint32_t i = (uint32_t)mic_hash(bytes, size) & mask;; i = (i + 1) & mask) {
-    uint32_t id = in->slots[i];
-    if (id == 0) return &in->slots[i];
-    const struct mic_string *have = &in->strings.at[id - 1];
-    if (have->size == size && memcmp(have->bytes, bytes, size) == 0) return &in->slots[i];
-  }
+enum { SIZE_MAX_BYTES = 5 }; /* LEB128 of 32 bits */
+
+struct mic_string mic_interner_at(const struct mic_interner *in, uint32_t id) {
+  const uint8_t *at = in->strings.at[id];
+  uint32_t size = *at & 0x7f;
+  for (uint32_t shift = 7; *at++ & 0x80; shift += 7) size |= (uint32_t)(*at & 0x7f) << shift;
+  return (struct mic_string){(const char *)at, size};
 }
 
-static void grow_strings(struct mic_interner *in) {
-  free(in->slots);
-  in->room = in->room ? in->room * 2 : 64;
-  in->slots = mic_alloc((size_t)in->room * sizeof *in->slots);
-  for (uint32_t id = 0; id < in->strings.count; id++)
-    *string_slot(in, in->strings.at[id].bytes, in->strings.at[id].size) = id + 1;
+static uint32_t hash_of_string(const void *interner, uint32_t id) {
+  struct mic_string s = mic_interner_at(interner, id);
+  return (uint32_t)mic_hash(s.bytes, s.size);
+}
+
+static uint32_t find_string(const struct mic_interner *in, const char *bytes, size_t size,
+                            uint32_t hash) {
+  uint64_t at;
+  for (uint32_t id = mic_index_first(&in->index, hash, &at); id != MIC_NONE;
+       id = mic_index_next(&in->index, hash, &at)) {
+    struct mic_string have = mic_interner_at(in, id);
+    if (have.size == size && memcmp(have.bytes, bytes, size) == 0) return id;
+  }
+  return MIC_NONE;
 }
 
 uint32_t mic_interner_find(const struct mic_interner *in, const char *bytes, size_t size) {
-  uint32_t id = in->room ? *string_slot(in, bytes ? bytes : "", size) : 0;
-  return id ? id - 1 : MIC_NONE;
+  if (!bytes) bytes = "";
+  return find_string(in, bytes, size, (uint32_t)mic_hash(bytes, size));
+}
+
+static const uint8_t *keep_string(struct mic_interner *in, const char *bytes, size_t size) {
+  uint8_t head[SIZE_MAX_BYTES];
+  size_t used = 0;
+  for (uint32_t left = (uint32_t)size; used == 0 || left; left >>= 7)
+    head[used++] = (uint8_t)((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+  uint8_t *kept = mic_arena_bytes(&in->arena, used + size + 1);
+  memcpy(kept, head, used);
+  if (size) memcpy(kept + used, bytes, size);
+  kept[used + size] = 0;
+  return kept;
 }
 
 uint32_t mic_intern(struct mic_interner *in, const char *bytes, size_t size) {
   if (!bytes) bytes = "";
-  if ((in->strings.count + 1) * 4 > (size_t)in->room * 3) grow_strings(in);
-  uint32_t *slot = string_slot(in, bytes, size);
-  if (*slot) return *slot - 1;
-  uint32_t id = (uint32_t)in->strings.count;
-  *mic_vec_push(&in->strings) =
-    (struct mic_string){mic_arena_strndup(&in->arena, bytes, size), (uint32_t)size};
-  *slot = id + 1;
-  return id;
+  uint32_t hash = (uint32_t)mic_hash(bytes, size);
+  uint32_t id = find_string(in, bytes, size, hash);
+  if (id != MIC_NONE) return id;
+  *mic_vec_push(&in->strings) = keep_string(in, bytes, size);
+  mic_index_add(&in->index, hash, hash_of_string, in);
+  return in->index.count - 1;
 }
 
 void mic_interner_free(struct mic_interner *in) {
   mic_arena_free(&in->arena);
   mic_vec_free(&in->strings);
-  free(in->slots);
-  memset(in, 0, sizeof *in);
+  mic_index_free(&in->index);
 }

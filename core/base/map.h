@@ -12,8 +12,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
-
-#define MIC_NONE UINT32_MAX /* the id that stands for "none" */
+#include "base/index.h"
 
 /* A map from (u64, u64) to u32; MIC_NONE cannot be stored.  Give b as 0 when one word is the key.
  */
@@ -33,20 +32,22 @@ uint32_t mic_map_intern(struct mic_map *map, uint64_t a, uint64_t b, uint32_t va
 bool mic_map_remove(struct mic_map *map, uint64_t a, uint64_t b);
 void mic_map_free(struct mic_map *map);
 
-/* Byte strings with dense ids from 0, in the order first seen. */
+/* Byte strings with dense ids from 0, in the order first seen.  One takes its bytes, two more (for
+ * less than 128) and up to 16 of what finds it. */
 struct mic_string {
   const char *bytes; /* NUL-terminated, may hold NULs too; borrowed until the interner is freed */
   uint32_t size;
 };
 struct mic_interner {
   struct mic_arena arena;
-  MIC_VEC(struct mic_string) strings;
-  uint32_t *slots; /* ids + 1; 0 is empty */
-  uint32_t room;
+  MIC_VEC(const uint8_t *) strings; /* each its size (LEB128), its bytes and a NUL */
+  struct mic_index index;
 };
 uint32_t mic_intern(struct mic_interner *in, const char *bytes, size_t size);
 uint32_t mic_interner_find(const struct mic_interner *in, const char *bytes,
                            size_t size); /* or MIC_NONE */
+/* The string of an id that was given. */
+struct mic_string mic_interner_at(const struct mic_interner *in, uint32_t id);
 void mic_interner_free(struct mic_interner *in);
 
 uint64_t mic_hash(const void *bytes, size_t size); /* XXH3, 64 bits */

@@ -365,11 +365,10 @@ void mic_merge_meta(struct mic_merge *m, const char *key, const char *value) {
 static void put_strings(struct mic_merge *m) {
   const struct mic_interner *strings = &m->unique[MIC_TABLE_strings];
   uint64_t end = 0;
-  for (size_t i = 0; i < strings->strings.count; i++) {
-    const struct mic_string *s = &strings->strings.at[i];
-    for (uint32_t b = 0; b < s->size; b++)
-      put(m, MIC_COLUMN_string_bytes_byte, (uint8_t)s->bytes[b]);
-    end += s->size;
+  for (uint32_t i = 0; i < strings->strings.count; i++) {
+    struct mic_string s = mic_interner_at(strings, i);
+    for (uint32_t b = 0; b < s.size; b++) put(m, MIC_COLUMN_string_bytes_byte, (uint8_t)s.bytes[b]);
+    end += s.size;
     put(m, MIC_COLUMN_strings_end, end);
   }
   m->rows[MIC_TABLE_string_bytes] = end;

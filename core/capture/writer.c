@@ -8,6 +8,7 @@
 #include "capture/writer.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -215,8 +216,9 @@ uint32_t mic_writer_text(struct mic_writer *w, const char *text) {
 
 const char *mic_writer_bytes_of(const struct mic_writer *w, uint32_t id, uint64_t *size) {
   bool known = !w->base && id < w->strings.strings.count;
-  *size = known ? w->strings.strings.at[id].size : 0;
-  return known ? w->strings.strings.at[id].bytes : "";
+  struct mic_string s = known ? mic_interner_at(&w->strings, id) : (struct mic_string){"", 0};
+  *size = s.size;
+  return s.bytes;
 }
 uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table) {
   return w->tables[table].rows;
@@ -224,16 +226,25 @@ uint64_t mic_writer_rows(const struct mic_writer *w, enum mic_table_id table) {
 uint64_t mic_writer_bytes(const struct mic_writer *w) { return w->at; }
 bool mic_writer_failed(const struct mic_writer *w) { return w->failure.code != 0; }
 
-static void release(struct mic_writer *w) {
+/* All that appending rows needs. */
+static void release_rows(struct mic_writer *w) {
   for (uint32_t c = 0; c < MIC_COLUMN_COUNT; c++) {
     free(w->columns[c].rows);
+    w->columns[c].rows = NULL;
     mic_vec_free(&w->columns[c].blocks);
   }
   mic_interner_free(&w->strings);
   mic_vec_free(&w->string_rows);
   mic_base_free(w->base);
+  w->base = NULL;
   mic_encoder_free(w->encoder);
+  w->encoder = NULL;
   free(w->output);
+  w->output = NULL;
+}
+
+static void release(struct mic_writer *w) {
+  release_rows(w);
   mic_publish_close(&w->file);
   free(w);
 }
@@ -312,6 +323,9 @@ static void check_written(struct mic_writer *w) {
   struct mic_capture *cap;
   struct mic_error err = {0};
   if (w->failure.code) return;
+  /* What was needed to write makes room for what is read. */
+  release_rows(w);
+  malloc_trim(0);
   if (mic_capture_open(w->file.temp, &cap, &err) == 0) {
     mic_capture_close(cap);
     return;

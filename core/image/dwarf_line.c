@@ -333,8 +333,8 @@ static uint32_t join(struct mic_dwarf_unit *unit, struct mic_dwarf_span dir,
   int from = is_absolute(name) ? 2 : is_absolute(dir) ? 1 : 0;
   if (from == 0) mic_dwarf_unit_names(unit);
   if (unit->comp_dir != MIC_NONE) {
-    const struct mic_string *s = &strings->strings.at[unit->comp_dir];
-    parts[0] = (struct mic_dwarf_span){(const uint8_t *)s->bytes, s->size};
+    struct mic_string s = mic_interner_at(strings, unit->comp_dir);
+    parts[0] = (struct mic_dwarf_span){(const uint8_t *)s.bytes, s.size};
   }
   char *whole = mic_alloc(parts[0].size + dir.size + name.size + 3), *at = whole;
   for (int i = from; i < 3; i++) {

@@ -99,7 +99,7 @@ static size_t outer_names(struct place *place, struct mic_string *parts, size_t 
     int tag;
     uint32_t name = scope_name(scope, &tag);
     if (name != MIC_NONE)
-      parts[count++] = strings->strings.at[name];
+      parts[count++] = mic_interner_at(strings, name);
     else if (tag == DW_TAG_namespace)
       parts[count++] = (struct mic_string){"(anonymous namespace)", 21};
     else if (tag != DW_TAG_enumeration_type)
@@ -112,7 +112,7 @@ static size_t outer_names(struct place *place, struct mic_string *parts, size_t 
 static uint32_t qualify(struct place *place, uint32_t name) {
   struct mic_interner *strings = place->unit->file->owner->source.strings;
   struct mic_string parts[SCOPES_MAX + 1];
-  parts[0] = strings->strings.at[name];
+  parts[0] = mic_interner_at(strings, name);
   size_t count = 1 + outer_names(place, parts + 1, SCOPES_MAX), size = 0;
   if (count == 1) return name;
   for (size_t i = 0; i < count; i++) size += parts[i].size + 2;

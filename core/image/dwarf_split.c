@@ -181,7 +181,7 @@ static struct mic_dwarf_unit *try_objects(struct mic_dwarf_unit *skeleton, const
   if (name[0] == '/') return try_object(skeleton, NULL, 0, name);
   struct mic_dwarf_unit *unit = NULL;
   if (skeleton->comp_dir != MIC_NONE) {
-    struct mic_string dir = source->strings->strings.at[skeleton->comp_dir];
+    struct mic_string dir = mic_interner_at(source->strings, skeleton->comp_dir);
     if (dir.size < PATH_MAX_BYTES) unit = try_object(skeleton, dir.bytes, dir.size, name);
   }
   const char *slash = source->search.path ? strrchr(source->search.path, '/') : NULL;
@@ -208,7 +208,7 @@ static struct mic_dwarf_unit *try_folder(struct mic_dwarf_unit *skeleton, const 
     if (size > 0 && (size_t)size < sizeof path) unit = try_package(skeleton, path);
   }
   if (!unit && skeleton->comp_dir != MIC_NONE && name[0] != '/') {
-    struct mic_string dir = source->strings->strings.at[skeleton->comp_dir];
+    struct mic_string dir = mic_interner_at(source->strings, skeleton->comp_dir);
     int size = snprintf(path, sizeof path, "%s/%s", folder, dir.bytes);
     if (size > 0 && (size_t)size < sizeof path)
       unit = try_object(skeleton, path, (size_t)size, name);
@@ -235,7 +235,7 @@ struct mic_dwarf_unit *mic_dwarf_split(struct mic_dwarf_unit *skeleton) {
   mic_dwarf_unit_names(skeleton);
   if (skeleton->dwo_name == MIC_NONE) return NULL;
   const struct mic_dwarf_source *source = &skeleton->file->owner->source;
-  const char *name = source->strings->strings.at[skeleton->dwo_name].bytes;
+  const char *name = mic_interner_at(source->strings, skeleton->dwo_name).bytes;
   skeleton->split = try_package(skeleton, source->search.path);
   if (!skeleton->split && source->path != source->search.path)
     skeleton->split = try_package(skeleton, source->path);

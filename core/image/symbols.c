@@ -157,7 +157,7 @@ int mic_symbols_open(const struct mic_symbols_source *source, struct mic_symbols
 }
 
 static const char *string_at(const struct mic_symbols *s, uint32_t id) {
-  return id == MIC_NONE ? NULL : s->strings.strings.at[id].bytes;
+  return id == MIC_NONE ? NULL : mic_interner_at(&s->strings, id).bytes;
 }
 
 /* The size of a name without "@VERSION" or "@@VERSION"; what follows is "" or "@plt". */
@@ -173,7 +173,7 @@ static size_t size_without_version(const char *name, size_t size, const char **s
 static uint32_t show(struct mic_symbols *s, uint32_t linkage) {
   uint32_t known = mic_map_get(&s->shown, linkage, 0);
   if (known != MIC_NONE) return known;
-  struct mic_string full = s->strings.strings.at[linkage];
+  struct mic_string full = mic_interner_at(&s->strings, linkage);
   const char *suffix;
   size_t size = size_without_version(full.bytes, full.size, &suffix);
   char *base = mic_strndup(full.bytes, size);

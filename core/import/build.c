@@ -1,4 +1,4 @@
-/* build.c - maps from what a row says to its number. */
+/* build.c - what each row says, and the row that says it. */
 #include "import/build.h"
 
 #include <string.h>
@@ -7,13 +7,17 @@
 #include "base/map.h"
 #include "capture/names.h"
 
+/* Rows of a table that are there once: the words each says, one after the other. */
+struct kept {
+  struct mic_index index;
+  MIC_VEC(uint32_t) words;
+  uint32_t width;        /* words a row */
+  MIC_VEC(uint32_t) ids; /* the row of each, where it is not simply the next; none: all are */
+};
+
 struct mic_build {
   struct mic_writer *w;
-  struct mic_interner rows;      /* the bytes of rows, each with its table's number before it */
-  MIC_VEC(uint32_t) ids;         /* the row of each */
-  struct mic_map nodes;          /* (parent, location) -> node */
-  uint32_t roots[MIC_END_COUNT]; /* node + 1 */
-  MIC_VEC(uint32_t) names;       /* of functions, by their row */
+  struct kept tables[MIC_TABLE_COUNT];
 };
 
 MIC_EXPORT struct mic_build *mic_build_new(struct mic_writer *writer) {
@@ -22,39 +26,70 @@ MIC_EXPORT struct mic_build *mic_build_new(struct mic_writer *writer) {
   return build;
 }
 
+void mic_build_forget(struct mic_build *build, enum mic_table_id table) {
+  struct kept *kept = &build->tables[table];
+  mic_index_free(&kept->index);
+  mic_vec_free(&kept->words);
+  mic_vec_free(&kept->ids);
+}
+
 MIC_EXPORT void mic_build_free(struct mic_build *build) {
   if (!build) return;
-  mic_interner_free(&build->rows);
-  mic_vec_free(&build->ids);
-  mic_map_free(&build->nodes);
-  mic_vec_free(&build->names);
+  for (uint32_t t = 0; t < MIC_TABLE_COUNT; t++) mic_build_forget(build, t);
   free(build);
 }
 
-/* The row of a table with these values; *id gets its number, or is where to put it. */
-static bool is_known(struct mic_build *build, uint32_t table, const uint64_t *values, size_t count,
-                     uint32_t **id) {
-  uint64_t key[8] = {table};
-  memcpy(key + 1, values, count * sizeof *values);
-  size_t known = build->rows.strings.count;
-  uint32_t at = mic_intern(&build->rows, (const char *)key, (count + 1) * sizeof *key);
-  if (at == known) *mic_vec_push(&build->ids) = MIC_NONE;
-  *id = &build->ids.at[at];
-  return at < known;
+static uint32_t hash_of(const uint32_t *words, uint32_t width) {
+  if (width == 2) return mic_index_mix(words[0], words[1]);
+  return (uint32_t)mic_hash(words, width * sizeof *words);
+}
+static uint32_t hash_of_row(const void *keys, uint32_t at) {
+  const struct kept *kept = keys;
+  return hash_of(kept->words.at + (size_t)at * kept->width, kept->width);
 }
 
-/* Give the row's number from here when it was appended before. */
-#define ONCE(table, ...)                   \
-  uint32_t *id;                            \
-  const uint64_t values[] = {__VA_ARGS__}; \
-  if (is_known(build, MIC_TABLE_##table, values, sizeof values / sizeof *values, &id)) return *id
+/* The row that says this, or MIC_NONE. */
+static uint32_t find(const struct kept *kept, const uint32_t *words, uint32_t hash) {
+  uint64_t at;
+  for (uint32_t i = mic_index_first(&kept->index, hash, &at); i != MIC_NONE;
+       i = mic_index_next(&kept->index, hash, &at))
+    if (memcmp(kept->words.at + (size_t)i * kept->width, words, kept->width * sizeof *words) == 0)
+      return kept->ids.count ? kept->ids.at[i] : i;
+  return MIC_NONE;
+}
+
+/* Remember a row, which then has that id. */
+static void keep(struct kept *kept, const uint32_t *words, uint32_t hash, uint32_t id) {
+  uint32_t count = kept->index.count;
+  if (kept->ids.count == 0 && id != count)
+    for (uint32_t i = 0; i < count; i++) *mic_vec_push(&kept->ids) = i;
+  if (kept->ids.count || id != count) *mic_vec_push(&kept->ids) = id;
+  mic_vec_reserve(&kept->words, kept->words.count + kept->width);
+  memcpy(kept->words.at + kept->words.count, words, kept->width * sizeof *words);
+  kept->words.count += kept->width;
+  mic_index_add(&kept->index, hash, hash_of_row, kept);
+}
+
+/* A row that says these words: give its number from here when it is there, and keep it under the
+ * next of its table when it is not.  What follows appends it. */
+#define ONCE(table, ...)                                       \
+  struct kept *kept = &build->tables[MIC_TABLE_##table];       \
+  const uint32_t words[] = {__VA_ARGS__};                      \
+  kept->width = sizeof words / sizeof *words;                  \
+  const uint32_t hash = hash_of(words, kept->width);           \
+  uint32_t id = find(kept, words, hash);                       \
+  if (id != MIC_NONE) return id;                               \
+  id = (uint32_t)mic_writer_rows(build->w, MIC_TABLE_##table); \
+  keep(kept, words, hash, id)
+/* Both words of a number. */
+#define WORDS(number) (uint32_t)(number), (uint32_t)((number) >> 32)
 
 MIC_EXPORT uint32_t mic_build_source(struct mic_build *build, uint32_t name, uint32_t unit,
                                      uint64_t period, uint32_t unit_name) {
-  ONCE(sources, name, unit, period, unit_name);
+  ONCE(sources, name, unit, WORDS(period), unit_name);
   struct mic_sources_row row = {
     .name = name, .unit = (uint8_t)unit, .period = period, .unit_name = unit_name};
-  return *id = mic_writer_sources(build->w, &row);
+  return mic_writer_sources(build->w, &row);
 }
 
 static bool is(const char *word, const char *bytes, uint64_t size) {
@@ -73,7 +108,7 @@ MIC_EXPORT uint32_t mic_build_unit(const char *name, uint64_t name_size, const c
 
 MIC_EXPORT uint32_t mic_build_file(struct mic_build *build, uint32_t path) {
   ONCE(files, path);
-  return *id = mic_writer_files(build->w, &(struct mic_files_row){path});
+  return mic_writer_files(build->w, &(struct mic_files_row){path});
 }
 
 MIC_EXPORT uint32_t mic_build_module(struct mic_build *build, uint32_t path, uint32_t build_id) {
@@ -92,16 +127,30 @@ MIC_EXPORT uint32_t mic_build_module(struct mic_build *build, uint32_t path, uin
     row.kind = MIC_MODULE_VDSO;
   else if (build_id)
     row.kind = MIC_MODULE_ELF;
-  return *id = mic_writer_modules(build->w, &row);
+  return mic_writer_modules(build->w, &row);
 }
 
 MIC_EXPORT uint32_t mic_build_function(struct mic_build *build, uint32_t name,
                                        uint32_t linkage_name, uint32_t module, uint32_t file,
                                        uint32_t line) {
   ONCE(functions, name, linkage_name, module, file, line);
-  *mic_vec_push(&build->names) = name;
-  return *id = mic_writer_functions(
-           build->w, &(struct mic_functions_row){name, linkage_name, module, file, line});
+  return mic_writer_functions(build->w,
+                              &(struct mic_functions_row){name, linkage_name, module, file, line});
+}
+
+/* The name of a function that was built: the first of its words. */
+static uint32_t name_of(const struct mic_build *build, uint32_t function) {
+  const struct kept *kept = &build->tables[MIC_TABLE_functions];
+  size_t low = 0, past = kept->ids.count;
+  while (low < past) {
+    size_t middle = low + (past - low) / 2;
+    if (kept->ids.at[middle] < function)
+      low = middle + 1;
+    else
+      past = middle;
+  }
+  if (!kept->ids.count) low = function;
+  return low < kept->index.count ? kept->words.at[low * kept->width] : 0;
 }
 
 MIC_EXPORT uint32_t mic_build_place(struct mic_build *build, uint32_t function, uint32_t module,
@@ -111,28 +160,23 @@ MIC_EXPORT uint32_t mic_build_place(struct mic_build *build, uint32_t function, 
     .kind = MIC_LOCATION_NAMED,
     .evidence = MIC_EVIDENCE_CFI,
     .module = module,
-    .offset = function < build->names.count ? build->names.at[function] : 0,
+    .offset = name_of(build, function),
   };
-  *id = mic_writer_locations(build->w, &row);
+  mic_writer_locations(build->w, &row);
   mic_writer_lines(build->w, &(struct mic_lines_row){
-                               .location = *id, .function = function, .file = file, .line = line});
-  return *id;
+                               .location = id, .function = function, .file = file, .line = line});
+  return id;
 }
 
 MIC_EXPORT uint32_t mic_build_root(struct mic_build *build, uint32_t end) {
   if (end == MIC_END_NONE || end >= MIC_END_COUNT) end = MIC_END_NOT_STATED;
-  if (!build->roots[end])
-    build->roots[end] =
-      mic_writer_stacks(build->w, &(struct mic_stacks_row){MIC_NONE, MIC_NONE, (uint8_t)end}) + 1;
-  return build->roots[end] - 1;
+  ONCE(stacks, MIC_NONE, end);
+  return mic_writer_stacks(build->w, &(struct mic_stacks_row){MIC_NONE, MIC_NONE, (uint8_t)end});
 }
 
 MIC_EXPORT uint32_t mic_build_node(struct mic_build *build, uint32_t parent, uint32_t location) {
-  bool added;
-  uint32_t next = (uint32_t)mic_writer_rows(build->w, MIC_TABLE_stacks);
-  uint32_t node = mic_map_intern(&build->nodes, parent, location, next, &added);
-  if (added) mic_writer_stacks(build->w, &(struct mic_stacks_row){parent, location, MIC_END_NONE});
-  return node;
+  ONCE(stacks, parent, location);
+  return mic_writer_stacks(build->w, &(struct mic_stacks_row){parent, location, MIC_END_NONE});
 }
 
 MIC_EXPORT uint32_t mic_build_end(const char *name, uint64_t size) {
@@ -148,27 +192,27 @@ MIC_EXPORT uint32_t mic_build_process(struct mic_build *build, uint32_t pid, uin
   ONCE(processes, pid, name);
   struct mic_processes_row row = {
     .pid = pid, .parent = MIC_NONE, .name = name, .end_ns = UINT64_MAX};
-  return *id = mic_writer_processes(build->w, &row);
+  return mic_writer_processes(build->w, &row);
 }
 
 MIC_EXPORT uint32_t mic_build_thread(struct mic_build *build, uint32_t process, uint32_t tid,
                                      uint32_t name) {
   ONCE(threads, process, tid, name);
   struct mic_threads_row row = {.process = process, .tid = tid, .name = name, .end_ns = UINT64_MAX};
-  *id = mic_writer_threads(build->w, &row);
-  if (name) mic_writer_thread_names(build->w, &(struct mic_thread_names_row){*id, name, 0});
-  return *id;
+  mic_writer_threads(build->w, &row);
+  if (name) mic_writer_thread_names(build->w, &(struct mic_thread_names_row){id, name, 0});
+  return id;
 }
 
 MIC_EXPORT uint32_t mic_build_label(struct mic_build *build, uint32_t key, uint32_t kind,
                                     uint32_t text, uint64_t number, uint32_t unit) {
-  ONCE(labels, key, kind, text, number, unit);
-  return *id = mic_writer_labels(build->w,
-                                 &(struct mic_labels_row){key, (uint8_t)kind, text, number, unit});
+  ONCE(labels, key, kind, text, WORDS(number), unit);
+  return mic_writer_labels(build->w,
+                           &(struct mic_labels_row){key, (uint8_t)kind, text, number, unit});
 }
 
 MIC_EXPORT uint32_t mic_build_site(struct mic_build *build, uint32_t name, uint32_t category) {
   ONCE(sites, name, category);
   struct mic_sites_row row = {.name = name, .category = category, .file = MIC_NONE};
-  return *id = mic_writer_sites(build->w, &row);
+  return mic_writer_sites(build->w, &row);
 }

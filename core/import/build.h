@@ -48,4 +48,7 @@ uint32_t mic_build_label(struct mic_build *build, uint32_t key, uint32_t kind, u
 uint32_t mic_build_site(struct mic_build *build, uint32_t name, uint32_t category);
 /* ffi:end */
 
+/* Free what is known of a table's rows: none is looked for any more. */
+void mic_build_forget(struct mic_build *build, enum mic_table_id table);
+
 #endif

@@ -103,9 +103,9 @@ static int32_t attribute(struct writing *w, int32_t key, bool number, int64_t va
     any.value_case = MIC__OTLP__ANY_VALUE__VALUE_INT_VALUE;
     any.int_value = value;
   } else {
-    const struct mic_string *s = &w->strings.strings.at[value];
+    struct mic_string s = mic_interner_at(&w->strings, (uint32_t)value);
     any.value_case = MIC__OTLP__ANY_VALUE__VALUE_STRING_VALUE;
-    any.string_value = (ProtobufCBinaryData){s->size, (uint8_t *)(uintptr_t)s->bytes};
+    any.string_value = (ProtobufCBinaryData){s.size, (uint8_t *)(uintptr_t)s.bytes};
   }
   piece.n_attribute_table = 1;
   piece.attribute_table = &pointer;
@@ -278,9 +278,9 @@ static int32_t stack_of(struct writing *w, uint32_t node) {
 }
 
 static void put_strings(struct writing *w) {
-  for (size_t i = 0; i < w->strings.strings.count; i++) {
-    const struct mic_string *s = &w->strings.strings.at[i];
-    ProtobufCBinaryData data = {s->size, (uint8_t *)(uintptr_t)s->bytes};
+  for (uint32_t i = 0; i < w->strings.strings.count; i++) {
+    struct mic_string s = mic_interner_at(&w->strings, i);
+    ProtobufCBinaryData data = {s.size, (uint8_t *)(uintptr_t)s.bytes};
     Mic__Otlp__Dictionary piece = MIC__OTLP__DICTIONARY__INIT;
     piece.n_string_table = 1;
     piece.string_table = &data;
@@ -342,10 +342,10 @@ static void add_attributes(struct writing *w, const struct group *group) {
   if (tid) ADD(counted(w, "thread.id", tid));
   if (program) ADD(said(w, "process.executable.name", program));
   if (pid) ADD(counted(w, "process.pid", pid));
-  const struct mic_string *set = &w->sets.strings.at[group->labels];
-  for (uint32_t i = 0; i < set->size / sizeof(uint32_t); i++) {
+  struct mic_string set = mic_interner_at(&w->sets, group->labels);
+  for (uint32_t i = 0; i < set.size / sizeof(uint32_t); i++) {
     uint32_t id;
-    memcpy(&id, set->bytes + i * sizeof id, sizeof id);
+    memcpy(&id, set.bytes + i * sizeof id, sizeof id);
     bool number = w->t.labels.kind[id] == MIC_LABEL_NUMBER;
     int64_t value = number ? (int64_t)w->t.labels.number[id] : from(w, w->t.labels.text[id]);
     ADD(attribute(w, from(w, w->t.labels.key[id]), number, value, from(w, w->t.labels.unit[id])));

@@ -8,9 +8,21 @@
 #include "import/pprof_inside.h"
 #include "import/pprof_write.h"
 
-struct label {
-  uint64_t key, str, num, unit;
+/* Locations of a sample's stack, the last one given first; what was given is freed as it goes, as
+ * each may be a new row. */
+enum { PILE_PART = 16 * 1024 };
+struct pile_part {
+  struct pile_part *below;
+  uint32_t count;
+  uint32_t at[PILE_PART];
 };
+
+/* A location that stands for a reason: it has no row, as long as no stack has it as a frame. */
+struct reason {
+  uint32_t location, line;
+  struct mic_pprof_function function;
+};
+enum { REASONS_MAX = 4096 }; /* more are rows from the start; a profile has a dozen at most */
 
 struct reading {
   struct mic_pprof p;
@@ -19,18 +31,22 @@ struct reading {
   bool ours;         /* written by microscope: threads are labels, addresses of ELF files */
   bool whole;        /* a stack without a reason is whole */
   uint32_t *modules; /* of each mapping; MIC_NONE: none */
-  uint32_t *places;  /* of each location its row; MIC_NONE: not made yet */
-  uint8_t *ends;     /* of each location the reason it stands for; 0: it is a frame */
-  uint32_t *sources; /* of each type */
-  MIC_VEC(uint64_t) stack;
-  MIC_VEC(int64_t) values;
-  MIC_VEC(struct label) labels;
-  MIC_VEC(uint32_t) label_rows;
+  uint32_t *places;  /* of each location its row; NULL: as they are counted */
+  uint8_t *ends;     /* of each location the reason it stands for; NULL: all are frames */
+  MIC_VEC(struct reason) reasons; /* those without a row, in their order */
+  uint32_t *sources;              /* of each type */
+  /* Of the sample that is read: */
+  uint64_t offset;
+  struct pile_part *stack;
+  int64_t values[UINT8_MAX];
+  uint64_t value_count;
+  MIC_VEC(uint32_t) labels;
+  uint32_t said, ids[4]; /* its thread: which of KEYS were there, and what they said */
 };
 
-static bool is(const struct reading *r, uint64_t string, const char *want) {
+static bool is(const struct reading *r, uint32_t string, const char *want) {
   uint64_t size;
-  const char *bytes = mic_writer_bytes_of(r->p.w, (uint32_t)string, &size);
+  const char *bytes = mic_writer_bytes_of(r->p.w, string, &size);
   return size == strlen(want) && memcmp(bytes, want, size) == 0;
 }
 
@@ -59,20 +75,20 @@ static void comment(struct reading *r, uint32_t id) {
 
 static void put_facts(struct reading *r) {
   const struct mic_pprof *p = &r->p;
-  for (size_t i = 0; i < p->comments.count; i++) comment(r, (uint32_t)p->comments.at[i]);
+  for (size_t i = 0; i < p->comments.count; i++) comment(r, p->comments.at[i]);
   if (p->period > 0) {
     char digits[32];
     snprintf(digits, sizeof digits, "%lld", (long long)p->period);
     fact(r, "pprof.period", mic_writer_text(p->w, digits));
-    fact(r, "pprof.period_type", (uint32_t)p->period_type.type);
-    fact(r, "pprof.period_unit", (uint32_t)p->period_type.unit);
+    fact(r, "pprof.period_type", p->period_type.type);
+    fact(r, "pprof.period_unit", p->period_type.unit);
   }
-  fact(r, "pprof.default_sample_type", (uint32_t)p->default_type);
+  fact(r, "pprof.default_sample_type", p->default_type);
   /* Readers show the last type first where the file does not say. */
-  uint64_t shown = p->default_type ? p->default_type : p->types.at[p->types.count - 1].type;
-  fact(r, "default_source", (uint32_t)shown);
-  fact(r, "pprof.drop_frames", (uint32_t)p->drop_frames);
-  fact(r, "pprof.keep_frames", (uint32_t)p->keep_frames);
+  uint32_t shown = p->default_type ? p->default_type : p->types.at[p->types.count - 1].type;
+  fact(r, "default_source", shown);
+  fact(r, "pprof.drop_frames", p->drop_frames);
+  fact(r, "pprof.keep_frames", p->keep_frames);
   if (p->time_ns > 0 || p->duration_ns > 0)
     mic_writer_clocks(p->w, &(struct mic_clocks_row){
                               .realtime_ns = p->time_ns > 0 ? (uint64_t)p->time_ns : 0,
@@ -85,18 +101,18 @@ static void put_sources(struct reading *r) {
   for (size_t i = 0; i < r->p.types.count; i++) {
     const struct mic_pprof_type *type = &r->p.types.at[i];
     uint64_t name_size, size;
-    const char *name = mic_writer_bytes_of(r->p.w, (uint32_t)type->type, &name_size);
-    const char *word = mic_writer_bytes_of(r->p.w, (uint32_t)type->unit, &size);
+    const char *name = mic_writer_bytes_of(r->p.w, type->type, &name_size);
+    const char *word = mic_writer_bytes_of(r->p.w, type->unit, &size);
     uint32_t unit = mic_build_unit(name, name_size, word, size);
     bool periodic =
       r->p.period > 0 && type->type == r->p.period_type.type && type->unit == r->p.period_type.unit;
     /* A row of its own for each type, also where two are named the same. */
     bool own_word = unit == MIC_UNIT_OTHER || is(r, type->unit, "ns");
     struct mic_sources_row row = {
-      .name = (uint32_t)type->type,
+      .name = type->type,
       .unit = (uint8_t)unit,
       .period = periodic ? (uint64_t)r->p.period : 0,
-      .unit_name = own_word ? (uint32_t)type->unit : 0,
+      .unit_name = own_word ? type->unit : 0,
     };
     r->sources[i] = mic_writer_sources(r->p.w, &row);
   }
@@ -106,7 +122,7 @@ static uint32_t process_unknown(struct reading *r) { return mic_build_process(r-
 
 static bool is_anonymous(const struct reading *r, const struct mic_pprof_mapping *m) {
   uint64_t size;
-  const char *file = mic_writer_bytes_of(r->p.w, (uint32_t)m->file, &size);
+  const char *file = mic_writer_bytes_of(r->p.w, m->file, &size);
   return (size == 0 && m->build_id == 0) || (size >= 6 && memcmp(file, "//anon", 6) == 0);
 }
 
@@ -116,7 +132,7 @@ static void put_mappings(struct reading *r) {
     const struct mic_pprof_mapping *m = &r->p.mappings.at[i];
     r->modules[i] = MIC_NONE;
     if (is_anonymous(r, m)) continue;
-    r->modules[i] = mic_build_module(r->build, (uint32_t)m->file, (uint32_t)m->build_id);
+    r->modules[i] = mic_build_module(r->build, m->file, m->build_id);
     if (r->ours && m->start == 0) continue; /* made up to have addresses of the file */
     mic_writer_mappings(r->p.w, &(struct mic_mappings_row){
                                   .process = process_unknown(r),
@@ -131,187 +147,273 @@ static void put_mappings(struct reading *r) {
 
 /* --- locations ----------------------------------------------------------------------------- */
 
-static const struct mic_pprof_function *first_function(const struct reading *r,
-                                                       const struct mic_pprof_location *l) {
-  return l->line_count ? &r->p.functions.at[r->p.lines.at[l->first_line].function] : NULL;
+static uint64_t address_of(const struct mic_pprof_location *l) {
+  return (uint64_t)l->address[1] << 32 | l->address[0];
+}
+
+static const struct mic_pprof_function *function_of(const struct reading *r,
+                                                    const struct mic_pprof_line *line) {
+  return &r->p.functions.at[line->function[0]];
 }
 
 /* Where a location is, as far as the file proves it. */
 static struct mic_locations_row place_row(const struct reading *r,
-                                          const struct mic_pprof_location *l) {
-  const struct mic_pprof_function *named = first_function(r, l);
+                                          const struct mic_pprof_location *l,
+                                          const struct mic_pprof_line *lines) {
   const struct mic_pprof_mapping *m = l->mapping ? &r->p.mappings.at[l->mapping - 1] : NULL;
+  uint64_t address = address_of(l);
   struct mic_locations_row row = {
-    .kind = MIC_LOCATION_UNMAPPED, .module = MIC_NONE, .offset = l->address};
+    .kind = MIC_LOCATION_UNMAPPED, .module = MIC_NONE, .offset = address};
   uint32_t module = m ? r->modules[l->mapping - 1] : MIC_NONE;
-  bool within = m && l->address >= m->start && l->address < m->limit;
-  if (module != MIC_NONE && within && (!r->ours || l->address)) {
+  bool within = m && address >= m->start && address < m->limit;
+  if (module != MIC_NONE && within && (!r->ours || address)) {
     row.module = module;
     row.kind = r->ours && m->start == 0 ? MIC_LOCATION_NATIVE : MIC_LOCATION_FILE;
-    if (row.kind == MIC_LOCATION_FILE) row.offset = l->address - m->start + m->file_offset;
-  } else if (l->line_count && (!l->address || module != MIC_NONE)) {
+    if (row.kind == MIC_LOCATION_FILE) row.offset = address - m->start + m->file_offset;
+  } else if (l->line_count && (!address || module != MIC_NONE)) {
     row.kind = MIC_LOCATION_NAMED;
     row.module = module;
-    row.offset = named->name;
-  } else if (m && module == MIC_NONE && l->address) {
+    row.offset = function_of(r, lines)->name;
+  } else if (m && module == MIC_NONE && address) {
     row.kind = MIC_LOCATION_ANON;
   }
   return row;
 }
 
-static uint32_t line_number(int64_t line) {
-  return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
+static uint32_t put_function(struct reading *r, const struct mic_pprof_function *f,
+                             uint32_t module) {
+  uint32_t file = f->file ? mic_build_file(r->build, f->file) : MIC_NONE;
+  uint32_t linkage = f->system_name ? f->system_name : f->name;
+  return mic_build_function(r->build, f->name, linkage, module, file, f->start_line);
 }
 
-static void put_lines(struct reading *r, const struct mic_pprof_location *l, uint32_t location,
-                      uint32_t module) {
-  for (size_t i = 0; i < l->line_count; i++) {
-    const struct mic_pprof_line *line = &r->p.lines.at[l->first_line + i];
-    const struct mic_pprof_function *f = &r->p.functions.at[line->function];
-    uint32_t file = f->file ? mic_build_file(r->build, (uint32_t)f->file) : MIC_NONE;
-    uint32_t linkage = (uint32_t)(f->system_name ? f->system_name : f->name);
-    uint32_t function = mic_build_function(r->build, (uint32_t)f->name, linkage, module, file,
-                                           line_number(f->start_line));
+static void put_lines(struct reading *r, const struct mic_pprof_location *l,
+                      const struct mic_pprof_line *lines, uint32_t location, uint32_t module) {
+  for (uint32_t i = 0; i < l->line_count; i++) {
+    const struct mic_pprof_function *f = function_of(r, &lines[i]);
     mic_writer_lines(r->p.w, &(struct mic_lines_row){
                                .location = location,
-                               .function = function,
-                               .file = file,
-                               .line = line_number(line->line),
-                               .depth = (uint32_t)i,
+                               .function = put_function(r, f, module),
+                               .file = f->file ? mic_build_file(r->build, f->file) : MIC_NONE,
+                               .line = lines[i].line,
+                               .depth = i,
                              });
   }
 }
 
-static uint32_t place_of(struct reading *r, size_t index) {
-  if (r->places[index] != MIC_NONE) return r->places[index];
-  const struct mic_pprof_location *l = &r->p.locations.at[index];
-  const struct mic_pprof_function *named = first_function(r, l);
-  struct mic_locations_row row = place_row(r, l);
-  bool signal = r->ours && l->line_count == 1 && is(r, named->name, "[signal]");
+static uint32_t put_location(struct reading *r, const struct mic_pprof_location *l,
+                             const struct mic_pprof_line *lines) {
+  struct mic_locations_row row = place_row(r, l, lines);
+  bool signal = r->ours && l->line_count == 1 && is(r, function_of(r, lines)->name, "[signal]");
   if (signal) row.kind = MIC_LOCATION_SIGNAL;
   uint32_t place = mic_writer_locations(r->p.w, &row);
-  if (!signal) put_lines(r, l, place, row.module);
-  return r->places[index] = place;
+  if (!signal) put_lines(r, l, lines, place, row.module);
+  return place;
 }
 
-/* Locations that stand for why a stack ends: a name in brackets and nothing else. */
-static void find_ends(struct reading *r) {
+/* The reason that a location stands for: a name in brackets and nothing else; or none. */
+static uint32_t end_of(const struct reading *r, const struct mic_pprof_location *l,
+                       const struct mic_pprof_line *lines) {
+  if (l->line_count != 1 || address_of(l) || l->mapping) return MIC_END_NONE;
+  uint64_t size;
+  const char *name = mic_writer_bytes_of(r->p.w, function_of(r, lines)->name, &size);
+  return mic_build_end(name, size);
+}
+
+/* From a location on, of which some stands for a reason, places and ends are told apart. */
+static void start_ends(struct reading *r, uint32_t location) {
   size_t count = r->p.locations.count;
-  r->places = mic_alloc((count + 1) * sizeof *r->places);
-  memset(r->places, 0xff, (count + 1) * sizeof *r->places);
-  r->ends = mic_alloc(count + 1);
-  for (size_t i = 0; i < count; i++) {
-    const struct mic_pprof_location *l = &r->p.locations.at[i];
-    if (l->line_count != 1 || l->address || l->mapping) continue;
-    uint64_t size;
-    const char *name = mic_writer_bytes_of(r->p.w, (uint32_t)first_function(r, l)->name, &size);
-    r->ends[i] = (uint8_t)mic_build_end(name, size);
+  r->places = mic_alloc(count * sizeof *r->places);
+  r->ends = mic_alloc(count);
+  for (uint32_t i = 0; i < location; i++) r->places[i] = i;
+}
+
+static void put_place(struct reading *r, uint32_t i, const struct mic_pprof_line *lines) {
+  const struct mic_pprof_location *l = &r->p.locations.at[i];
+  uint32_t end = end_of(r, l, lines);
+  bool rowless = end && r->reasons.count < REASONS_MAX;
+  if (end && !r->ends) start_ends(r, i);
+  if (r->ends) r->ends[i] = (uint8_t)end;
+  if (rowless) *mic_vec_push(&r->reasons) = (struct reason){i, lines->line, *function_of(r, lines)};
+  uint32_t place = rowless ? MIC_NONE : put_location(r, l, lines);
+  if (r->places) r->places[i] = place;
+}
+
+/* All the file's locations are rows but those that are reasons.  Functions of no location are rows
+ * too, so that what is read of a file is what its tables hold. */
+static void put_locations(struct reading *r) {
+  const struct mic_pprof_line *lines = r->p.lines.at;
+  bool *used = mic_alloc(r->p.functions.count + 1);
+  for (uint32_t i = 0; i < r->p.locations.count; i++) {
+    uint32_t count = r->p.locations.at[i].line_count;
+    for (uint32_t k = 0; k < count; k++) used[lines[k].function[0]] = true;
+    put_place(r, i, lines);
+    lines += count;
   }
+  for (size_t f = 0; f < r->p.functions.count; f++)
+    if (!used[f]) put_function(r, &r->p.functions.at[f], MIC_NONE);
+  free(used);
+  mic_pprof_forget(&r->p);
+  if (!r->reasons.count) mic_build_forget(r->build, MIC_TABLE_functions);
+}
+
+/* A reason that is a frame of some stack. */
+static uint32_t put_reason(struct reading *r, uint32_t location) {
+  const struct reason *reason = r->reasons.at;
+  while (reason->location != location) reason++;
+  const struct mic_pprof_function *f = &reason->function;
+  uint32_t place = mic_writer_locations(
+    r->p.w,
+    &(struct mic_locations_row){.kind = MIC_LOCATION_NAMED, .module = MIC_NONE, .offset = f->name});
+  mic_writer_lines(r->p.w, &(struct mic_lines_row){
+                             .location = place,
+                             .function = put_function(r, f, MIC_NONE),
+                             .file = f->file ? mic_build_file(r->build, f->file) : MIC_NONE,
+                             .line = reason->line,
+                           });
+  return r->places[location] = place;
+}
+
+static uint32_t place_of(struct reading *r, uint32_t location) {
+  if (!r->places) return location;
+  uint32_t place = r->places[location];
+  return place != MIC_NONE ? place : put_reason(r, location);
 }
 
 /* --- samples ------------------------------------------------------------------------------- */
 
 static int bad_sample(const struct reading *r, const char *what) {
-  return mic_pprof_bad(&r->p, r->p.wire.offset, "sample %llu: %s",
-                       (unsigned long long)r->result->samples, what);
+  return mic_pprof_bad(&r->p, r->offset, "sample %llu: %s", (unsigned long long)r->result->samples,
+                       what);
 }
 
-static bool take_label(struct reading *r, struct mic_cursor *m) {
-  struct mic_wire_field f;
-  struct label label = {.key = 0};
-  while (mic_wire_next(m, &f)) {
-    switch (f.number) {
-    case 1: label.key = f.value; break;
-    case 2: label.str = f.value; break;
-    case 3: label.num = f.value; break;
-    case 4: label.unit = f.value; break;
-    default: break;
-    }
-  }
-  *mic_vec_push(&r->labels) = label;
-  return !m->bad;
+static int broken(const struct reading *r, int code) {
+  return r->p.wire.malformed ? bad_sample(r, "it is malformed") : code;
 }
 
-static int take_sample(struct reading *r, struct mic_cursor *m) {
-  struct mic_wire_field f;
-  uint64_t value;
-  r->stack.count = r->values.count = r->labels.count = 0;
-  while (mic_wire_next(m, &f)) {
-    if (f.number == 1)
-      while (mic_wire_packed(&f, &value)) *mic_vec_push(&r->stack) = value;
-    else if (f.number == 2)
-      while (mic_wire_packed(&f, &value)) *mic_vec_push(&r->values) = (int64_t)value;
-    else if (f.number == 3 && (f.kind != MIC_WIRE_BYTES || !take_label(r, &f.bytes)))
-      m->bad = true;
-    if (f.bytes.bad) m->bad = true;
+static void push(struct reading *r, uint32_t location) {
+  if (!r->stack || r->stack->count == PILE_PART) {
+    struct pile_part *part = mic_realloc(NULL, sizeof *part);
+    part->below = r->stack;
+    part->count = 0;
+    r->stack = part;
   }
-  if (m->bad) return bad_sample(r, "it is malformed");
-  if (r->values.count != r->p.types.count) {
-    char what[96];
-    snprintf(what, sizeof what, "it has %zu values, the profile has %zu types", r->values.count,
-             r->p.types.count);
-    return bad_sample(r, what);
-  }
-  return 0;
+  r->stack->at[r->stack->count++] = location;
 }
 
-/* The node of the stack, whose frames come innermost first. */
-static int stack_node(struct reading *r, uint32_t *node) {
-  size_t at = r->stack.count;
-  uint32_t end = r->whole ? MIC_END_OUTERMOST : MIC_END_NOT_STATED;
-  for (size_t i = 0; i < at; i++) {
-    uint32_t index = mic_map_get(&r->p.location_by_id, r->stack.at[i], 0);
-    if (index == MIC_NONE) {
+/* The location that was pushed last; false when there is none. */
+static bool pop(struct reading *r, uint32_t *location) {
+  struct pile_part *part = r->stack;
+  if (part && part->count == 0 && part->below) {
+    r->stack = part->below;
+    free(part);
+    part = r->stack;
+  }
+  if (!part || part->count == 0) return false;
+  *location = part->at[--part->count];
+  return true;
+}
+
+static int take_stack(struct reading *r, struct mic_wire_field *f) {
+  uint64_t id;
+  bool more;
+  int code;
+  while (!(code = mic_wire_packed(&r->p.wire, f, &id, &more, r->p.err)) && more) {
+    uint32_t location = mic_ids_find(&r->p.location_ids, id);
+    if (location == MIC_NONE) {
       char what[64];
-      snprintf(what, sizeof what, "there is no location %llu", (unsigned long long)r->stack.at[i]);
+      snprintf(what, sizeof what, "there is no location %llu", (unsigned long long)id);
       return bad_sample(r, what);
     }
-    r->stack.at[i] = index;
+    push(r, location);
   }
-  if (at && r->ends[r->stack.at[at - 1]]) end = r->ends[r->stack.at[--at]];
-  *node = mic_build_root(r->build, end);
-  while (at--) *node = mic_build_node(r->build, *node, place_of(r, r->stack.at[at]));
-  return 0;
+  return code;
+}
+
+static int take_values(struct reading *r, struct mic_wire_field *f) {
+  uint64_t value;
+  bool more;
+  int code;
+  while (!(code = mic_wire_packed(&r->p.wire, f, &value, &more, r->p.err)) && more)
+    if (r->value_count++ < UINT8_MAX) r->values[r->value_count - 1] = (int64_t)value;
+  return code;
 }
 
 /* Our own labels of threads; each is taken once, as a program may have labels of these names. */
-static bool is_of_thread(struct reading *r, const struct label *label, uint32_t *said,
-                         uint32_t ids[4]) {
+static bool is_of_thread(struct reading *r, uint32_t key, uint32_t text, uint64_t number) {
   static const char *const keys[] = {"thread", "tid", "process", "pid"};
   for (uint32_t i = 0; i < 4; i++) {
-    if (*said >> i & 1 || !is(r, label->key, keys[i])) continue;
-    *said |= 1U << i;
-    ids[i] = (uint32_t)(i % 2 ? label->num : label->str);
+    if (r->said >> i & 1 || !is(r, key, keys[i])) continue;
+    r->said |= 1U << i;
+    r->ids[i] = i % 2 ? (uint32_t)number : text;
     return true;
   }
   return false;
 }
 
-static int sort_labels(struct reading *r, uint32_t *thread) {
-  uint32_t said = 0, ids[4] = {0};
-  r->label_rows.count = 0;
-  for (size_t i = 0; i < r->labels.count; i++) {
-    struct label *l = &r->labels.at[i];
-    uint32_t key, str, unit;
-    if (!mic_pprof_string(&r->p, l->key, &key) || !mic_pprof_string(&r->p, l->str, &str) ||
-        !mic_pprof_string(&r->p, l->unit, &unit))
-      return bad_sample(r, "a label names a string that the profile does not have");
-    bool text = l->str != 0;
-    *l = (struct label){key, str, l->num, unit};
-    if (r->ours && is_of_thread(r, l, &said, ids)) continue;
-    *mic_vec_push(&r->label_rows) =
-      text ? mic_build_label(r->build, key, MIC_LABEL_TEXT, str, 0, 0)
-           : mic_build_label(r->build, key, MIC_LABEL_NUMBER, 0, l->num, unit);
-  }
-  /* What is not said is 0 and "". */
-  *thread = mic_build_thread(r->build, mic_build_process(r->build, ids[3], ids[2]), ids[1], ids[0]);
+static int put_label(struct reading *r, const uint64_t said[5]) {
+  uint32_t key, text, unit, row;
+  if (!mic_pprof_string(&r->p, said[1], &key) || !mic_pprof_string(&r->p, said[2], &text) ||
+      !mic_pprof_string(&r->p, said[4], &unit))
+    return bad_sample(r, "a label names a string that the profile does not have");
+  if (r->ours && is_of_thread(r, key, text, said[3])) return 0;
+  if (said[2])
+    row = mic_build_label(r->build, key, MIC_LABEL_TEXT, text, 0, 0);
+  else
+    row = mic_build_label(r->build, key, MIC_LABEL_NUMBER, 0, said[3], unit);
+  *mic_vec_push(&r->labels) = row;
   return 0;
+}
+
+static int take_label(struct reading *r) {
+  struct mic_wire_field f;
+  bool more;
+  int code;
+  uint64_t said[5] = {0}, outer = mic_wire_enter(&r->p.wire); /* key, text, number, unit */
+  while (!(code = mic_wire_next(&r->p.wire, &f, &more, r->p.err)) && more)
+    if (f.number < 5 && f.kind != MIC_WIRE_BYTES) said[f.number] = f.value;
+  mic_wire_leave(&r->p.wire, outer);
+  return code ? code : put_label(r, said);
+}
+
+static int take_sample(struct reading *r) {
+  struct mic_wire_field f;
+  bool more;
+  int code;
+  uint64_t outer = mic_wire_enter(&r->p.wire);
+  while (!(code = mic_wire_next(&r->p.wire, &f, &more, r->p.err)) && more) {
+    if (f.number == 1) code = take_stack(r, &f);
+    if (f.number == 2) code = take_values(r, &f);
+    if (f.number == 3) code = f.kind == MIC_WIRE_BYTES ? take_label(r) : MIC_EFORMAT;
+    if (f.number == 3 && f.kind != MIC_WIRE_BYTES) r->p.wire.malformed = true;
+    if (code) break;
+  }
+  mic_wire_leave(&r->p.wire, outer);
+  if (code) return broken(r, code);
+  if (r->value_count == r->p.types.count) return 0;
+  char what[96];
+  snprintf(what, sizeof what, "it has %llu values, the profile has %zu types",
+           (unsigned long long)r->value_count, r->p.types.count);
+  return bad_sample(r, what);
+}
+
+/* The node of the stack, whose frames came innermost first. */
+static uint32_t stack_node(struct reading *r) {
+  uint32_t end = r->whole ? MIC_END_OUTERMOST : MIC_END_NOT_STATED, location;
+  bool any = pop(r, &location);
+  if (any && r->ends && r->ends[location]) {
+    end = r->ends[location];
+    any = pop(r, &location);
+  }
+  uint32_t node = mic_build_root(r->build, end);
+  for (; any; any = pop(r, &location)) node = mic_build_node(r->build, node, place_of(r, location));
+  return node;
 }
 
 static int put_values(struct reading *r, uint32_t thread, uint32_t node) {
   bool any = false;
-  for (size_t i = 0; i < r->values.count; i++) {
-    int64_t value = r->values.at[i];
+  for (size_t i = 0; i < r->p.types.count; i++) {
+    int64_t value = r->values[i];
     if (value < 0)
       return bad_sample(r, "a negative value: this is a difference of profiles; convert those it "
                            "was made from");
@@ -324,34 +426,35 @@ static int put_values(struct reading *r, uint32_t thread, uint32_t node) {
       .source = (uint8_t)r->sources[i],
     };
     uint32_t sample = mic_writer_samples(r->p.w, &row);
-    for (size_t k = 0; k < r->label_rows.count; k++)
-      mic_writer_sample_labels(r->p.w,
-                               &(struct mic_sample_labels_row){sample, r->label_rows.at[k]});
+    for (size_t k = 0; k < r->labels.count; k++)
+      mic_writer_sample_labels(r->p.w, &(struct mic_sample_labels_row){sample, r->labels.at[k]});
   }
   r->result->zero_samples += !any;
   return 0;
 }
 
-static int put_sample(struct reading *r, struct mic_cursor *m) {
-  uint32_t node = 0, thread = 0;
+static int put_sample(struct reading *r, uint64_t offset) {
   r->result->samples++;
-  int code = take_sample(r, m);
-  if (!code) code = stack_node(r, &node);
-  if (!code) code = sort_labels(r, &thread);
-  return code ? code : put_values(r, thread, node);
+  r->offset = offset;
+  r->value_count = r->labels.count = 0;
+  r->said = 0;
+  memset(r->ids, 0, sizeof r->ids); /* what is not said is 0 and "" */
+  int code = take_sample(r);
+  if (code) return code;
+  uint32_t node = stack_node(r);
+  uint32_t process = mic_build_process(r->build, r->ids[3], r->ids[2]);
+  return put_values(r, mic_build_thread(r->build, process, r->ids[1], r->ids[0]), node);
 }
 
 static int put_samples(struct reading *r) {
   struct mic_wire_field field;
   bool more;
-  uint64_t others = ~0ULL ^ 1U << MIC_PPROF_SAMPLE;
   int code = mic_wire_rewind(&r->p.wire, r->p.err);
-  while (!code) {
-    code = mic_wire_read(&r->p.wire, others, &field, &more, r->p.err);
-    if (code || !more) break;
+  while (!code && !(code = mic_wire_next(&r->p.wire, &field, &more, r->p.err)) && more) {
     if (field.number != MIC_PPROF_SAMPLE) continue;
+    r->offset = field.offset;
     code =
-      field.kind == MIC_WIRE_BYTES ? put_sample(r, &field.bytes) : bad_sample(r, "it is malformed");
+      field.kind == MIC_WIRE_BYTES ? put_sample(r, field.offset) : bad_sample(r, "it is malformed");
   }
   return code;
 }
@@ -372,21 +475,24 @@ static void release(struct reading *r) {
   free(r->places);
   free(r->ends);
   free(r->sources);
-  mic_vec_free(&r->stack);
-  mic_vec_free(&r->values);
+  for (struct pile_part *part = r->stack, *below; part; part = below) {
+    below = part->below;
+    free(part);
+  }
+  mic_vec_free(&r->reasons);
   mic_vec_free(&r->labels);
-  mic_vec_free(&r->label_rows);
 }
 
 MIC_EXPORT int mic_pprof_read(struct mic_input *input, struct mic_writer *writer,
                               struct mic_pprof_result *result, struct mic_error *err) {
   struct mic_error unseen;
   struct reading r = {
-    .p = {.wire = {.input = input}, .w = writer, .err = err ? err : &unseen},
+    .p = {.w = writer, .err = err ? err : &unseen},
     .build = mic_build_new(writer),
     .result = result,
   };
   *result = (struct mic_pprof_result){.samples = 0};
+  mic_wire_start(&r.p.wire, input);
   int code = mic_pprof_records(&r.p);
   if (!code) {
     result->types = (uint32_t)r.p.types.count;
@@ -394,7 +500,7 @@ MIC_EXPORT int mic_pprof_read(struct mic_input *input, struct mic_writer *writer
     put_facts(&r);
     put_sources(&r);
     put_mappings(&r);
-    find_ends(&r);
+    put_locations(&r);
     code = put_samples(&r);
   }
   release(&r);

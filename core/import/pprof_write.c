@@ -500,10 +500,10 @@ static label_message *add_label(struct writing *w, int64_t key) {
 }
 
 static void add_labels(struct writing *w, uint32_t set) {
-  const struct mic_string *bytes = &w->sets.strings.at[set];
-  for (uint32_t i = 0; i < bytes->size / sizeof(uint32_t); i++) {
+  struct mic_string bytes = mic_interner_at(&w->sets, set);
+  for (uint32_t i = 0; i < bytes.size / sizeof(uint32_t); i++) {
     uint32_t id;
-    memcpy(&id, bytes->bytes + i * sizeof id, sizeof id);
+    memcpy(&id, bytes.bytes + i * sizeof id, sizeof id);
     label_message *label = add_label(w, from(w, w->t.labels.key[id]));
     if (w->t.labels.kind[id] == MIC_LABEL_TEXT) {
       label->str = from(w, w->t.labels.text[id]);
@@ -570,9 +570,9 @@ static void put_group(struct writing *w, size_t number) {
 }
 
 static void put_strings(struct writing *w) {
-  for (size_t i = 0; i < w->strings.strings.count; i++) {
-    const struct mic_string *s = &w->strings.strings.at[i];
-    ProtobufCBinaryData data = {s->size, (uint8_t *)(uintptr_t)s->bytes};
+  for (uint32_t i = 0; i < w->strings.strings.count; i++) {
+    struct mic_string s = mic_interner_at(&w->strings, i);
+    ProtobufCBinaryData data = {s.size, (uint8_t *)(uintptr_t)s.bytes};
     profile_message part = MIC__PPROF__PROFILE__INIT;
     part.n_string_table = 1;
     part.string_table = &data;

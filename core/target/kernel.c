@@ -121,5 +121,5 @@ const char *mic_kernel_names_find(const struct mic_kernel_names *names, uint64_t
   /* Of several names of one address the first in the kernel's list. */
   while (low > 1 && names->functions.at[low - 2].address == names->functions.at[low - 1].address)
     low--;
-  return names->names.strings.at[names->functions.at[low - 1].name].bytes;
+  return mic_interner_at(&names->names, names->functions.at[low - 1].name).bytes;
 }

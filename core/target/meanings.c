@@ -100,8 +100,8 @@ static int by_location(const void *a, const void *b) {
 }
 
 static uint32_t write_text(const struct mic_meanings *m, struct mic_writer *writer, uint32_t text) {
-  const struct mic_string *string = &m->strings.strings.at[text];
-  return mic_writer_string(writer, string->bytes, string->size);
+  struct mic_string string = mic_interner_at(&m->strings, text);
+  return mic_writer_string(writer, string.bytes, string.size);
 }
 
 void mic_meanings_write(struct mic_meanings *m, struct mic_writer *writer) {

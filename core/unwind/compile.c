@@ -62,14 +62,14 @@ static uint8_t plt_push_end(const struct mic_string *e) {
 static bool is_sigreturn(const struct run *r) {
   static const uint8_t at[REGISTERS] = {144, 136, 152, 128, 112, 104, 120, 160, 40,
                                         48,  56,  64,  72,  80,  88,  96,  168};
-  const struct mic_string *e = &r->rules->expressions.strings.at[r->now.cfa_offset];
-  struct mic_string without_deref = {e->bytes, e->size - 1};
-  if (e->size < 2 || e->bytes[e->size - 1] != 0x06 || !is_rsp_plus(&without_deref, at[RSP]))
+  struct mic_string e = mic_interner_at(&r->rules->expressions, (uint32_t)r->now.cfa_offset);
+  struct mic_string without_deref = {e.bytes, e.size - 1};
+  if (e.size < 2 || e.bytes[e.size - 1] != 0x06 || !is_rsp_plus(&without_deref, at[RSP]))
     return false;
   for (size_t i = 0; i < REGISTERS; i++) {
     if (r->now.reg[i].how != MIC_EXTRA_AT_EXPRESSION) return false;
-    const struct mic_string *x = &r->rules->expressions.strings.at[r->now.reg[i].value];
-    if (!is_rsp_plus(x, at[i])) return false;
+    struct mic_string x = mic_interner_at(&r->rules->expressions, (uint32_t)r->now.reg[i].value);
+    if (!is_rsp_plus(&x, at[i])) return false;
   }
   return true;
 }
@@ -82,7 +82,8 @@ static bool fill_cfa(const struct run *r, struct mic_rule *rule) {
   rule->cfa_register = (uint8_t)s->cfa_register;
   if (s->cfa != MIC_CFA_EXPRESSION) return true;
   rule->cfa_register = 0;
-  uint8_t push_end = plt_push_end(&r->rules->expressions.strings.at[s->cfa_offset]);
+  struct mic_string e = mic_interner_at(&r->rules->expressions, (uint32_t)s->cfa_offset);
+  uint8_t push_end = plt_push_end(&e);
   if (push_end) {
     rule->cfa = MIC_CFA_PLT;
     rule->cfa_offset = push_end;

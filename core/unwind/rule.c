@@ -44,7 +44,8 @@ uint16_t mic_rules_intern(struct mic_rules *rules, const struct mic_rule *rule,
 }
 
 static size_t interner_memory(const struct mic_interner *in) {
-  return in->arena.total + in->strings.room * sizeof *in->strings.at + in->room * sizeof *in->slots;
+  return in->arena.total + in->strings.room * sizeof *in->strings.at +
+         in->index.room * sizeof *in->index.slots;
 }
 
 size_t mic_rules_memory(const struct mic_rules *rules) {

@@ -29,8 +29,8 @@ static enum mic_end evaluate(const struct mic_walk *w, const struct mic_step *s,
                              const uint64_t *initial, const struct mic_reader *reader,
                              uint64_t *out) {
   uint8_t reg;
-  const struct mic_string *e = &s->table->rules.expressions.strings.at[expression];
-  enum mic_end end = mic_expression_run(e, &w->regs, initial, reader, out, &reg);
+  struct mic_string e = mic_interner_at(&s->table->rules.expressions, (uint32_t)expression);
+  enum mic_end end = mic_expression_run(&e, &w->regs, initial, reader, out, &reg);
   if (end == MIC_END_REGISTER_UNAVAILABLE) return mic_step_lost(w, reg);
   return end != MIC_END_NONE && end != MIC_END_MALFORMED_UNWIND_INFO && w->other_stack
            ? MIC_END_OTHER_STACK
