@@ -30,7 +30,7 @@ static uint64_t end_of(int64_t time_ns, uint64_t start_ns) {
 static uint32_t process_of(struct mic_firefox *r) {
   const struct mic_firefox_thread *t = &r->thread;
   uint32_t pid = t->pid > 0 && t->pid < UINT32_MAX ? (uint32_t)t->pid : 0;
-  uint32_t name = t->process_name ? t->process_name : pid ? 0 : t->pid_text;
+  uint32_t name = t->process_name || t->pid >= 0 ? t->process_name : t->pid_text;
   uint32_t next = (uint32_t)mic_writer_rows(r->w, MIC_TABLE_processes);
   bool added;
   uint32_t process = mic_map_intern(&r->processes, t->pid_text, name, next, &added);
@@ -47,7 +47,7 @@ static uint32_t put_thread(struct mic_firefox *r) {
   struct mic_threads_row row = {
     .process = process_of(r),
     .tid = tid,
-    .name = t->name ? t->name : t->tid_text,
+    .name = t->name || t->tid >= 0 ? t->name : t->tid_text,
     .start_ns = start_of(t->start_ns),
   };
   row.end_ns = end_of(t->end_ns, row.start_ns);
@@ -215,6 +215,11 @@ static int take_table(struct mic_firefox *r, struct mic_firefox_tables *tables, 
                          "no number where one must be");
 }
 
+static void take_time(const struct mic_json_token *token, const char *key, int64_t *time_ns) {
+  if (!mic_json_key(token, key) || token->kind != MIC_JSON_NUMBER) return;
+  if (!mic_json_digits(token->bytes, token->size, 6, time_ns)) *time_ns = MIC_FIREFOX_NULL;
+}
+
 /* What one of threadCPUDelta is; cycles come from what counts no time. */
 static void take_cpu_unit(struct mic_firefox *r, const struct mic_json_token *token) {
   bool ns = mic_json_is(token, "ns"), us = mic_json_is(token, "\xc2\xb5s");
@@ -228,6 +233,7 @@ static void take_meta(struct mic_firefox *r, const struct mic_json_token *token)
   if (mic_json_key(token, "importedFrom")) r->ours = mic_json_is(token, "microscope");
   if (mic_json_key(token, "startTime") && mic_json_digits(token->bytes, token->size, 6, &start))
     r->start_ns = start;
+  take_time(token, "profilingEndTime", &r->end_ns);
 }
 
 static int take_first(struct mic_firefox *r, const struct mic_json_token *token) {
@@ -251,17 +257,12 @@ static int take_first(struct mic_firefox *r, const struct mic_json_token *token)
   return take_table(r, &r->shared, 2, token);
 }
 
-static void take_time(const struct mic_json_token *token, const char *key, int64_t *time_ns) {
-  if (!mic_json_key(token, key) || token->kind != MIC_JSON_NUMBER) return;
-  if (!mic_json_digits(token->bytes, token->size, 6, time_ns)) *time_ns = MIC_FIREFOX_NULL;
-}
-
-/* An id, before the point of one that was used again. */
+/* An id, before the point of one that was used again; -1 for what is no number. */
 static int64_t id_of(const struct mic_json_token *token) {
   const char *point = memchr(token->bytes, '.', token->size);
   size_t size = point ? (size_t)(point - token->bytes) : token->size;
   int64_t id;
-  return mic_json_digits(token->bytes, size, 0, &id) ? id : 0;
+  return mic_json_digits(token->bytes, size, 0, &id) && id >= 0 ? id : -1;
 }
 
 static void take_thread_field(struct mic_firefox *r, const struct mic_json_token *token) {
@@ -311,8 +312,9 @@ static int take(void *data, const struct mic_json_token *token, struct mic_error
 }
 
 static void put_clocks(struct mic_firefox *r) {
-  if (r->start_ns > 0)
-    mic_writer_clocks(r->w, &(struct mic_clocks_row){.realtime_ns = (uint64_t)r->start_ns});
+  struct mic_clocks_row clocks = {.realtime_ns = start_of(r->start_ns),
+                                  .duration_ns = start_of(r->end_ns)};
+  if (clocks.realtime_ns || clocks.duration_ns) mic_writer_clocks(r->w, &clocks);
 }
 
 static void release(struct mic_firefox *r) {

@@ -84,7 +84,7 @@ struct mic_firefox {
   MIC_VEC(uint32_t) name_of_site;
   mic_edges edges;
   mic_lane_zones zones; /* of the thread being read */
-  int64_t start_ns;
+  int64_t start_ns, end_ns;
   /* firefox_stacks.c */
   MIC_VEC(uint32_t) nodes;    /* of stacks; MIC_NONE: not made yet */
   MIC_VEC(int64_t) callers;   /* of stacks; -1: none */

@@ -57,12 +57,21 @@ static void fact(struct reading *r, const char *key, uint32_t value) {
   mic_writer_meta(r->p.w, &(struct mic_meta_row){mic_writer_text(r->p.w, key), value});
 }
 
+/* What our own writer says of the file; it is no fact of the recording. */
+static bool is_about_file(const struct reading *r, uint32_t id) {
+  static const char period[] = MIC_PPROF_PERIOD_OF;
+  uint64_t size;
+  const char *bytes = mic_writer_bytes_of(r->p.w, id, &size);
+  if (size >= sizeof period - 1 && memcmp(bytes, period, sizeof period - 1) == 0) return true;
+  return is(r, id, MIC_PPROF_MARK) || is(r, id, MIC_PPROF_UNSTATED);
+}
+
 /* Ours are "key: value"; the mark itself stands for nothing else. */
 static void comment(struct reading *r, uint32_t id) {
   uint64_t size;
   const char *bytes = mic_writer_bytes_of(r->p.w, id, &size);
   const char *colon = r->ours ? memmem(bytes, size, ": ", 2) : NULL;
-  if (r->ours && (is(r, id, MIC_PPROF_MARK) || is(r, id, MIC_PPROF_UNSTATED))) return;
+  if (r->ours && is_about_file(r, id)) return;
   if (!colon) {
     fact(r, "comment", id);
     return;
@@ -96,6 +105,26 @@ static void put_facts(struct reading *r) {
                             });
 }
 
+/* The period that a comment of ours gives the type, or 0. */
+static uint64_t period_of(const struct reading *r, const char *name, uint64_t name_size) {
+  static const char period[] = MIC_PPROF_PERIOD_OF;
+  const size_t start = sizeof period - 1;
+  for (size_t i = 0; r->ours && i < r->p.comments.count; i++) {
+    uint64_t size, value = 0;
+    const char *bytes = mic_writer_bytes_of(r->p.w, (uint32_t)r->p.comments.at[i], &size);
+    if (size < start + name_size + 3 || memcmp(bytes, period, start) != 0 ||
+        memcmp(bytes + start, name, name_size) != 0 ||
+        memcmp(bytes + start + name_size, ": ", 2) != 0)
+      continue;
+    for (uint64_t k = start + name_size + 2; k < size; k++)
+      if (bytes[k] < '0' || bytes[k] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+          __builtin_add_overflow(value, (uint64_t)(bytes[k] - '0'), &value))
+        return 0;
+    return value;
+  }
+  return 0;
+}
+
 static void put_sources(struct reading *r) {
   r->sources = mic_alloc(r->p.types.count * sizeof *r->sources);
   for (size_t i = 0; i < r->p.types.count; i++) {
@@ -111,7 +140,7 @@ static void put_sources(struct reading *r) {
     struct mic_sources_row row = {
       .name = type->type,
       .unit = (uint8_t)unit,
-      .period = periodic ? (uint64_t)r->p.period : 0,
+      .period = periodic ? (uint64_t)r->p.period : period_of(r, name, name_size),
       .unit_name = own_word ? type->unit : 0,
     };
     r->sources[i] = mic_writer_sources(r->p.w, &row);

@@ -194,18 +194,38 @@ static int64_t default_type(struct writing *w) {
   return 0;
 }
 
-static int64_t comment_of(struct writing *w, uint64_t row) {
-  uint64_t key_size, value_size;
-  const char *key = mic_capture_string(w->cap, w->t.meta.key[row], &key_size);
-  const char *value = mic_capture_string(w->cap, w->t.meta.value[row], &value_size);
-  size_t size = key_size + 2 + value_size;
+/* "BEFORE" "KEY: VALUE" */
+static int64_t pair(struct writing *w, const char *before, uint32_t key_id, const char *value,
+                    uint64_t value_size) {
+  uint64_t key_size;
+  const char *key = mic_capture_string(w->cap, key_id, &key_size);
+  size_t start = strlen(before), size = start + key_size + 2 + value_size;
   char *line = mic_alloc(size);
-  memcpy(line, key, key_size);
-  memcpy(line + key_size, ": ", 2);
-  memcpy(line + key_size + 2, value, value_size);
+  memcpy(line, before, start);
+  memcpy(line + start, key, key_size);
+  memcpy(line + start + key_size, ": ", 2);
+  memcpy(line + start + key_size + 2, value, value_size);
   int64_t id = string(w, line, size);
   free(line);
   return id;
+}
+
+static int64_t comment_of(struct writing *w, uint64_t row) {
+  uint64_t size;
+  const char *value = mic_capture_string(w->cap, w->t.meta.value[row], &size);
+  return pair(w, "", w->t.meta.key[row], value, size);
+}
+
+/* The periods that the profile's own field has no room for. */
+static size_t add_periods(struct writing *w, int64_t *comments) {
+  size_t count = 0, seen = 0;
+  for (uint32_t s = 0; s < w->t.sources.rows; s++) {
+    if (!w->t.sources.period[s] || !seen++) continue;
+    char digits[32];
+    int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)w->t.sources.period[s]);
+    comments[count++] = pair(w, MIC_PPROF_PERIOD_OF, w->t.sources.name[s], digits, (uint64_t)size);
+  }
+  return count;
 }
 
 /* What the reader kept of fields that have a place of their own. */
@@ -220,9 +240,11 @@ static void put_facts(struct writing *w) {
   profile_message part = MIC__PPROF__PROFILE__INIT;
   Mic__Pprof__ValueType period = MIC__PPROF__VALUE_TYPE__INIT;
   size_t count = 0;
-  int64_t *comments = mic_alloc((size_t)(w->t.meta.rows + 2) * sizeof *comments);
+  int64_t *comments =
+    mic_alloc((size_t)(w->t.meta.rows + w->t.sources.rows + 2) * sizeof *comments);
   comments[count++] = text(w, MIC_PPROF_MARK);
   if (w->unstated) comments[count++] = text(w, MIC_PPROF_UNSTATED);
+  count += add_periods(w, comments + count);
   for (uint64_t i = 0; i < w->t.meta.rows; i++)
     if (!is_field(w, i)) comments[count++] = comment_of(w, i);
   part.n_comment = count;

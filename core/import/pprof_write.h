@@ -25,6 +25,8 @@ int mic_pprof_write(const struct mic_capture *cap, struct mic_output *output,
 /* The comment by which the reader knows a file of ours again. */
 #define MIC_PPROF_MARK "written by microscope"
 /* And the one that says that stacks without a reason are not known to be whole. */
+/* "period of NAME: N", of all but the one that the format has a place for. */
+#define MIC_PPROF_PERIOD_OF "period of "
 #define MIC_PPROF_UNSTATED "where stacks end is not stated"
 
 #endif

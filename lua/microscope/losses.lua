@@ -6,12 +6,16 @@
 
 local core = require("microscope.core")
 
+local utf8_length = require("microscope.report.text").utf8_length
+
 local C = core.C
 
 local M = {}
 
 local NATIVE, ANON, UNMAPPED, FILE, RELATIVE = 0, 2, 3, 5, 6 -- mic_location
 local NOT_STATED = 19 -- MIC_END_NOT_STATED
+local OUTERMOST = 1 -- MIC_END_OUTERMOST
+local NONE, OPEN = 0xffffffff, 0xffffffffffffffffULL
 
 -- Whether any row's value is not the one that means nothing.
 local function other_than(values, rows, nothing)
@@ -24,6 +28,15 @@ end
 local function any(cap, tab, column, nothing)
   local values, rows = cap:array(tab, column)
   return values ~= nil and other_than(values, rows, nothing)
+end
+
+-- Whether a column of texts has one that is not empty.
+local function other_texts(cap, tab, column)
+  local ids, rows = cap:array(tab, column)
+  for i = 0, rows - 1 do
+    if cap:string(ids[i]) ~= "" then return true end
+  end
+  return false
 end
 
 local function addresses(cap)
@@ -42,6 +55,57 @@ local function short_ends(cap)
     if code ~= 0 and code ~= NOT_STATED and C.mic_end_is_whole(code) == 0 then return true end
   end
   return false
+end
+
+-- Whole stacks, by what proves that they are.
+local function whole_ends(cap)
+  local ends, rows = cap:array("stacks", "end")
+  for i = 0, rows - 1 do
+    if C.mic_end_is_whole(ends[i]) ~= 0 then return true end
+  end
+  return false
+end
+
+-- A text that is no UTF-8.  Most have no byte above 127.
+local function odd_bytes(cap)
+  for id = 0, cap:rows("strings") - 1 do
+    local text = cap:string(id)
+    local at = text:find("[\128-\255]")
+    while at and at <= #text do
+      local size = utf8_length(text, at)
+      if not size then return true end
+      at = at + size
+    end
+  end
+  return false
+end
+
+local function kin(cap)
+  local pid, ns_pid = cap:array("processes", "pid"), cap:array("processes", "ns_pid")
+  for i = 0, cap:rows("processes") - 1 do
+    if ns_pid[i] ~= 0 and ns_pid[i] ~= pid[i] then return true end
+  end
+  return any(cap, "processes", "parent", NONE) or other_texts(cap, "processes", "cgroup")
+end
+
+local function renames(cap)
+  local thread, name = cap:array("thread_names", "thread"), cap:array("thread_names", "name")
+  local last = cap:array("threads", "name")
+  for i = 0, cap:rows("thread_names") - 1 do
+    if last[thread[i]] ~= name[i] then return true end
+  end
+  return cap:rows("process_execs") > 0
+end
+
+-- What a module is known to be beside its path and build ID.
+local function module_facts(cap)
+  return other_texts(cap, "modules", "problem") or any(cap, "modules", "inode", 0)
+    or any(cap, "modules", "size", 0)
+end
+
+local function lives(cap)
+  return any(cap, "threads", "start_ns", 0) or any(cap, "threads", "end_ns", OPEN)
+    or any(cap, "processes", "start_ns", 0) or any(cap, "processes", "end_ns", OPEN)
 end
 
 local function linkage_names(cap)
@@ -64,15 +128,21 @@ local FACTS = {
     here = function(cap) return any(cap, "samples", "cpu", 0) end },
   { name = "sources", tables = { "sources" }, text = "more than one of %d measured quantities",
     here = more_rows("sources", 1) },
+  { name = "quantities", tables = {}, text = "names, units and periods of what was measured",
+    here = more_rows("sources", 0) },
   { name = "threads", tables = { "threads" }, text = "which of %d threads each sample is of",
-    here = function(cap) return cap:rows("threads") > 1 or any(cap, "threads", "tid", 0) end },
+    here = more_rows("threads", 1) },
   { name = "processes", tables = { "processes" }, text = "processes",
     here = function(cap) return cap:rows("processes") > 1 or any(cap, "processes", "pid", 0) end },
-  { name = "lives", tables = { "process_execs", "thread_names" },
-    text = "when processes and threads began, ended and changed their names",
+  { name = "ids", tables = {}, text = "names and ids of threads",
     here = function(cap)
-      return cap:rows("process_execs") > 0 or any(cap, "threads", "start_ns", 0)
+      return any(cap, "threads", "tid", 0) or other_texts(cap, "threads", "name")
     end },
+  { name = "kin", tables = {}, text = "parents and control groups of processes", here = kin },
+  { name = "lives", tables = {}, text = "when processes and threads began and ended",
+    here = lives },
+  { name = "renames", tables = { "process_execs", "thread_names" },
+    text = "when they changed programs and names", here = renames },
   { name = "functions", tables = { "functions", "locations", "stacks", "files" },
     text = "functions", here = more_rows("functions", 0) },
   { name = "linkage_names", tables = {}, text = "names as linkers know them",
@@ -83,6 +153,8 @@ local FACTS = {
     here = function(cap) return any(cap, "lines", "depth", 0) end },
   { name = "modules", tables = { "modules" }, text = "modules and their build IDs",
     here = more_rows("modules", 0) },
+  { name = "module_facts", tables = {}, text = "sizes, inodes and problems of modules",
+    here = module_facts },
   { name = "addresses", tables = {}, text = "addresses of code", here = addresses },
   { name = "naming", tables = { "naming" }, text = "how modules were named",
     here = more_rows("naming", 0) },
@@ -91,25 +163,36 @@ local FACTS = {
   { name = "mappings", tables = { "mappings" }, text = "where modules were mapped",
     here = more_rows("mappings", 0) },
   { name = "ends", tables = {}, text = "why stacks end short", here = short_ends },
+  { name = "whole", tables = {}, text = "which stacks are whole, and how they end",
+    here = whole_ends },
   { name = "evidence", tables = {}, text = "how frames were proven",
     here = function(cap) return any(cap, "locations", "evidence", 0) end },
   { name = "labels", tables = { "sample_labels", "labels" }, text = "%d labels of samples",
     here = more_rows("sample_labels", 0) },
   { name = "zones", tables = { "zones", "sites" }, text = "%d zones",
     here = more_rows("zones", 0) },
-  { name = "clocks", tables = { "clocks" }, text = "when the recording was made",
-    here = function(cap) return any(cap, "clocks", "realtime_ns", 0) end },
+  { name = "marks", tables = {}, text = "where in the source zones are marked",
+    here = function(cap) return any(cap, "sites", "file", NONE) end },
+  { name = "clocks", tables = { "clocks" }, text = "when the recording was made, and how long",
+    here = function(cap)
+      return any(cap, "clocks", "realtime_ns", 0) or any(cap, "clocks", "duration_ns", 0)
+    end },
+  { name = "monotonic", tables = {}, text = "its start on the machine's own clock",
+    here = function(cap) return any(cap, "clocks", "monotonic_ns", 0) end },
   { name = "facts", tables = { "meta" }, text = "facts about the recording",
     here = more_rows("meta", 0) },
   { name = "settings", tables = { "settings" }, text = "the recording's options",
     here = more_rows("settings", 0) },
   { name = "gaps", tables = { "off_spans", "losses", "duty" },
     text = "when nothing could be recorded, and lost records",
-    here = function(cap) return cap:rows("off_spans") > 0 or cap:rows("losses") > 0 end },
+    here = function(cap)
+      return cap:rows("off_spans") > 0 or cap:rows("losses") > 0 or cap:rows("duty") > 0
+    end },
   { name = "costs", tables = { "costs" }, text = "what recording cost",
     here = more_rows("costs", 0) },
   { name = "problems", tables = { "problems" }, text = "%d problems",
     here = more_rows("problems", 0) },
+  { name = "bytes", tables = {}, text = "bytes in texts that are no UTF-8", here = odd_bytes },
 }
 
 -- Tables of which some fact above tells; the bytes of strings go with what names them.
@@ -128,6 +211,41 @@ end
 --- A `keeps` of everything, also of tables that come later.
 function M.everything() return setmetatable({}, { __index = { everything = true } }) end
 
+--- For `keeps`: whether no two threads have the same names and ids, by which alone some formats
+-- tell them apart.
+function M.threads_differ(cap)
+  local seen, process = {}, cap:array("threads", "process")
+  for t = 0, cap:rows("threads") - 1 do
+    local p = process[t]
+    local key = ("%d %d %d %d"):format(cap:array("threads", "tid")[t],
+      cap:array("threads", "name")[t], cap:array("processes", "pid")[p],
+      cap:array("processes", "name")[p])
+    if seen[key] then return false end
+    seen[key] = true
+  end
+  return true
+end
+
+--- For `keeps`: whether every location is of one of these kinds, names of mic_location.
+function M.has_only(cap, kinds)
+  local of, rows = cap:array("locations", "kind")
+  local known = {}
+  for _, kind in ipairs(kinds) do known[kind] = true end
+  for i = 0, rows - 1 do
+    if not known[require("microscope.capture").enum("mic_location", of[i])] then return false end
+  end
+  return true
+end
+
+--- For `keeps` of a format that says that stacks are whole, not how they end: whether it is all.
+function M.ends_plainly(cap)
+  local ends, rows = cap:array("stacks", "end")
+  for i = 0, rows - 1 do
+    if ends[i] ~= OUTERMOST and C.mic_end_is_whole(ends[i]) ~= 0 then return false end
+  end
+  return true
+end
+
 local function set_of(cap, list)
   local out = {}
   for _, name in ipairs(list) do out[name] = true end
@@ -137,20 +255,29 @@ local function set_of(cap, list)
   return out
 end
 
---- What a capture holds that a format with this list `keeps` loses: a list of texts.
-function M.of(cap, keeps)
+--- What a capture holds that a format with this list `keeps` loses: a list of {name=, text=}, the
+-- names being those of facts, or of tables that no fact stands for.
+function M.lost(cap, keeps)
   if keeps.everything then return {} end
   local kept, out = set_of(cap, keeps), {}
   for _, fact in ipairs(FACTS) do
     if not kept[fact.name] and fact.here(cap) then
-      out[#out + 1] = fact.text:format(fact.tables[1] and cap:rows(fact.tables[1]) or 0)
+      local rows = fact.tables[1] and cap:rows(fact.tables[1]) or 0
+      out[#out + 1] = { name = fact.name, text = fact.text:format(rows) }
     end
   end
   for _, tab in ipairs(require("microscope.capture").tables()) do
     if not told[tab] and not kept[tab] and cap:rows(tab) > 0 then
-      out[#out + 1] = ("%d %s"):format(cap:rows(tab), (tab:gsub("_", " ")))
+      out[#out + 1] = { name = tab, text = ("%d %s"):format(cap:rows(tab), (tab:gsub("_", " "))) }
     end
   end
+  return out
+end
+
+--- The same as a list of texts.
+function M.of(cap, keeps)
+  local out = M.lost(cap, keeps)
+  for i, loss in ipairs(out) do out[i] = loss.text end
   return out
 end
 

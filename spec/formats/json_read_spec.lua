@@ -148,7 +148,7 @@ describe("convert from", function()
     it("keeps stacks, weights, reasons and zones there and back", function()
       kit.convert(folder, "a.usprof a.firefox.json")
       local said = kit.convert(folder, "a.firefox.json b.usprof")
-      assert.matches("frames were inlined", said)
+      assert.is_nil(said:find("inlined", 1, true))
       local counts = {}
       for path, weight in pairs(weights) do counts[path] = weight / 1000000 end
       assert.same(counts, kit.weights(folder .. "/b.usprof").samples)

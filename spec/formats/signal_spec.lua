@@ -10,14 +10,23 @@ describe("convert that a signal ends", function()
   before_each(function() folder = helper.folder() end)
   after_each(function() helper.remove(folder) end)
 
-  -- It waits for its input, a pipe that says nothing, with its output begun.  A shell's job in the
-  -- background ignores SIGINT: env undoes that.
+  -- A format that waits for a pipe that says nothing, with its output begun.
+  local WAITS = [[
+    return { summary = "Waits.", extensions = {}, read = function(_, ctx)
+      ctx.writer:row("processes", {})
+      return io.open("hold"):read("*a") ~= nil
+    end }]]
+
+  -- A shell's job in the background ignores SIGINT: env undoes that.
   local function ended(name, output, began)
+    helper.run("mkdir -p config/microscope/formats tmp && mkfifo hold && touch in", folder)
+    helper.write(folder .. "/config/microscope/formats/waits.lua", WAITS)
+    helper.run("chmod -R go-w config", folder)
     local _, err, status = helper.run(([[
-      export TMPDIR=$PWD/tmp && mkdir tmp && mkfifo in
-      env --default-signal=INT %s convert --from folded in %s & job=$!
-      exec 3> in
-      for _ in $(seq 1200); do
+      export TMPDIR=$PWD/tmp XDG_CONFIG_HOME=$PWD/config
+      env --default-signal=INT %s convert --from waits in %s & job=$!
+      exec 3> hold
+      for _ in $(seq 600); do
         ls %s >/dev/null 2>&1 && break
         sleep 0.05
       done
@@ -26,7 +35,7 @@ describe("convert that a signal ends", function()
       wait $job]]):format(helper.quote(helper.stage .. "/bin/microscope"), output, began, began,
       name), folder)
     assert.equal(128 + SIGNALS[name], status, err)
-    assert.equal("in\ntmp\n", (helper.run("ls; ls tmp", folder)))
+    assert.equal("config\nhold\nin\ntmp\n", (helper.run("ls; ls tmp", folder)))
   end
 
   for name in pairs(SIGNALS) do

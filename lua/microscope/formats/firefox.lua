@@ -8,6 +8,7 @@ local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
 local keys_query = require("microscope.query.keys")
+local losses = require("microscope.losses")
 local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
 
@@ -104,10 +105,13 @@ local function is_addressed(cap, frame)
     and cap:array("locations", "offset")[frame.location] < 2 ^ 53
 end
 
--- What is known by its address alone is called by that, as the format does it.
+-- An address is one in its function's library; what is known by its address alone is called by
+-- that, as the format does it.
 local function name_addresses(cap, frames)
   local kind, offset = cap:array("locations", "kind"), cap:array("locations", "offset")
+  local module = cap:array("locations", "module")
   for _, frame in ipairs(frames.list) do
+    if is_addressed(cap, frame) then frame.module = module[frame.location] end
     if not frame.fn and is_addressed(cap, frame) and kind[frame.location] == NATIVE then
       frame.name = keys_query.hex(offset[frame.location])
     end
@@ -137,7 +141,11 @@ local function write_frame_table(cap, frames, of_frame, out)
     local frame = list[i + 1]
     return is_addressed(cap, frame) and ("%.0f"):format(tonumber(offset[frame.location])) or "-1"
   end)
-  column(out, "inlineDepth", count, function(i) return list[i + 1].depth end)
+  -- 0 for the function that holds the code, counting up to the innermost that was inlined.
+  column(out, "inlineDepth", count, function(i)
+    local l = list[i + 1].location
+    return l and i + 1 - frames.first[l] or 0
+  end)
   column(out, "category", count, function(i) return list[i + 1].ending and REASON or USER end)
   column(out, "subcategory", count, constant(0))
   column(out, "func", count, function(i) return of_frame[i + 1] end)
@@ -384,7 +392,16 @@ return {
   extensions = { ".firefox.json" },
   keeps = {
     "times", "threads", "processes", "lives", "functions", "lines", "inlines", "modules",
-    "addresses", "ends", "zones", "clocks", "naming",
+    "ends", "zones", "clocks",
+    -- One without a name is shown as "thread".
+    ids = function(cap)
+      local name, rows = cap:array("threads", "name")
+      for t = 0, rows - 1 do
+        if cap:string(name[t]) == "" then return false end
+      end
+      return true
+    end,
+    addresses = function(cap) return losses.has_only(cap, { "native", "signal", "named" }) end,
   },
   detect = detect,
   read = read,

@@ -104,7 +104,7 @@ return {
   name = "folded",
   summary = "Folded stacks: frames separated by \";\", a blank, a count.",
   extensions = { ".folded", ".collapsed" },
-  keeps = { "functions", "ends", "inlines" },
+  keeps = { "functions", "ends", "bytes" },
   detect = detect,
   read = read,
   write = write,

@@ -3,11 +3,11 @@
 local bit = require("bit")
 local core = require("microscope.core")
 local input = require("microscope.input")
+local losses = require("microscope.losses")
 local output = require("microscope.output")
 
 local C = core.C
 
-local FILE = 5 -- MIC_LOCATION_FILE
 
 local function read(path, ctx)
   local result, why = input.decode(path, ctx, "pprof")
@@ -68,15 +68,17 @@ return {
   summary = "pprof profiles, as go tool pprof reads them.",
   extensions = { ".pb", ".pprof" },
   keeps = {
-    "sources", "threads", "processes", "functions", "linkage_names", "lines", "inlines", "modules",
-    "addresses", "ends", "labels", "clocks", "facts",
+    "sources", "quantities", "ids", "processes", "functions", "linkage_names", "lines",
+    "inlines", "modules", "ends", "labels", "clocks", "facts", "bytes",
+    whole = losses.ends_plainly,
+    threads = losses.threads_differ,
+    addresses = function(cap)
+      return losses.has_only(cap, { "native", "signal", "anon", "unmapped", "named", "file" })
+    end,
     -- Where code is known by its place in a file the mappings say where that was.
     mappings = function(cap)
-      local kind, rows = cap:array("locations", "kind")
-      for i = 0, rows - 1 do
-        if kind[i] == FILE then return true end
-      end
-      return false
+      return not losses.has_only(cap, { "native", "signal", "anon", "unmapped", "named",
+        "relative" })
     end,
   },
   detect = detect,

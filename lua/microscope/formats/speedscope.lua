@@ -111,7 +111,19 @@ return {
   name = "speedscope",
   summary = "Profiles of speedscope.app.",
   extensions = { ".speedscope.json" },
-  keeps = { "sources", "threads", "functions", "lines", "inlines", "ends" },
+  keeps = {
+    "threads", "functions", "lines", "ends",
+    -- Told apart by their units alone.
+    sources = function(cap)
+      local unit, seen = cap:array("sources", "unit"), {}
+      for s = 0, cap:rows("sources") - 1 do
+        local word = UNITS[capture.enum("mic_unit", unit[s])] or "none"
+        if seen[word] then return false end
+        seen[word] = true
+      end
+      return true
+    end,
+  },
   detect = detect,
   read = read,
   write = function(cap, path, ctx)
