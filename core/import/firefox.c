@@ -70,12 +70,7 @@ static int put_sample(struct mic_firefox *r, struct mic_samples_row *sample, int
   sample->source = (uint8_t)source_of(r);
   mic_writer_samples(r->w, sample);
   r->result->samples++;
-  if (cpu <= 0) return 0;
-  const char *name = r->cpu_unit == MIC_UNIT_CYCLES ? "cpu-cycles-delta" : "cpu-time-delta";
-  if (__builtin_mul_overflow((uint64_t)cpu, r->cpu_factor, &sample->weight)) return 0;
-  sample->source =
-    (uint8_t)mic_build_source(r->build, mic_writer_text(r->w, name), r->cpu_unit, 0, 0);
-  mic_writer_samples(r->w, sample);
+  mic_cpu_delta_put(&r->cpu, r->w, r->build, sample, cpu);
   return 0;
 }
 
@@ -201,10 +196,7 @@ static void take_lib(struct mic_firefox *r, const struct mic_json_token *token) 
 static void take_weight_type(struct mic_firefox *r, const struct mic_json_token *token) {
   uint64_t thread = r->path.index[2];
   while (r->weight_units.count <= thread) *mic_vec_push(&r->weight_units) = MIC_UNIT_COUNT;
-  uint8_t unit = mic_json_is(token, "tracing-ms") ? MIC_UNIT_NS
-                 : mic_json_is(token, "bytes")    ? MIC_UNIT_BYTES
-                                                  : MIC_UNIT_COUNT;
-  r->weight_units.at[thread] = unit;
+  r->weight_units.at[thread] = (uint8_t)mic_weight_unit(token);
 }
 
 static int take_table(struct mic_firefox *r, struct mic_firefox_tables *tables, uint32_t at,
@@ -218,13 +210,6 @@ static int take_table(struct mic_firefox *r, struct mic_firefox_tables *tables, 
 static void take_time(const struct mic_json_token *token, const char *key, int64_t *time_ns) {
   if (!mic_json_key(token, key) || token->kind != MIC_JSON_NUMBER) return;
   if (!mic_json_digits(token->bytes, token->size, 6, time_ns)) *time_ns = MIC_FIREFOX_NULL;
-}
-
-/* What one of threadCPUDelta is; cycles come from what counts no time. */
-static void take_cpu_unit(struct mic_firefox *r, const struct mic_json_token *token) {
-  bool ns = mic_json_is(token, "ns"), us = mic_json_is(token, "\xc2\xb5s");
-  r->cpu_unit = ns || us ? MIC_UNIT_NS : MIC_UNIT_CYCLES;
-  r->cpu_factor = us ? 1000 : 1;
 }
 
 static void take_meta(struct mic_firefox *r, const struct mic_json_token *token) {
@@ -249,7 +234,7 @@ static int take_first(struct mic_firefox *r, const struct mic_json_token *token)
     *mic_vec_push(&r->categories) = mic_json_is(token, "Other") ? 0 : text_of(r, token);
   if (mic_path_is(path, "meta")) take_meta(r, token);
   if (mic_path_is(path, "meta", "sampleUnits") && mic_json_key(token, "threadCPUDelta"))
-    take_cpu_unit(r, token);
+    mic_cpu_delta_unit(&r->cpu, token);
   if (mic_path_is(path, "threads", "*", "samples") && mic_json_key(token, "weightType"))
     take_weight_type(r, token);
   if (path->depth < 3 || strcmp(path->keys[1], "shared") != 0) return 0;
@@ -348,8 +333,6 @@ MIC_EXPORT int mic_firefox_read(struct mic_input *input, struct mic_writer *writ
     .input_name = mic_input_name(input),
     .err = err ? err : &unseen,
     .json = {.input = input, .take = take},
-    .cpu_unit = MIC_UNIT_CYCLES,
-    .cpu_factor = 1,
   };
   r.json.data = &r;
   int code = mic_json_parse(&r.json, r.err);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "import/build.h"
+#include "import/cpu_delta.h"
 #include "import/edges.h"
 #include "import/firefox.h"
 #include "import/path.h"
@@ -75,7 +76,7 @@ struct mic_firefox {
   bool ours; /* written by microscope: addresses are those of the ELF files */
   struct mic_firefox_tables shared, own;
   MIC_VEC(uint8_t) weight_units; /* mic_unit of each thread's weights */
-  uint32_t cpu_unit, cpu_factor; /* of threadCPUDelta: mic_unit, and what one of it is */
+  struct mic_cpu_delta cpu;
   MIC_VEC(struct mic_firefox_lib) libs;
   MIC_VEC(uint32_t) categories; /* names */
   struct mic_firefox_thread thread;

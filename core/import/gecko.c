@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "import/build.h"
+#include "import/cpu_delta.h"
 #include "import/edges.h"
 #include "import/path.h"
 
@@ -14,6 +15,8 @@
 enum column {
   SAMPLE_STACK,
   SAMPLE_TIME,
+  SAMPLE_WEIGHT,
+  SAMPLE_CPU,
   STACK_PREFIX,
   STACK_FRAME,
   FRAME_LOCATION,
@@ -22,9 +25,12 @@ enum column {
   MARKER_START,
   MARKER_END,
   MARKER_PHASE,
+  MARKER_CATEGORY,
   COLUMNS
 };
-enum { MILLIS = 6 /* digits: times are milliseconds there and nanoseconds here */ };
+/* Digits: times are milliseconds there and nanoseconds here.  Weights may be milliseconds too;
+ * which they are may come after them, so that all are read so. */
+enum { MILLIS = 6, MILLI_NS = 1000000 };
 enum phase { PHASE_INTERVAL = 1, PHASE_BEGIN = 2, PHASE_END = 3 };
 
 static const struct {
@@ -33,6 +39,8 @@ static const struct {
 } columns[COLUMNS] = {
   [SAMPLE_STACK] = {"samples", "stack", 0},
   [SAMPLE_TIME] = {"samples", "time", MILLIS},
+  [SAMPLE_WEIGHT] = {"samples", "weight", MILLIS},
+  [SAMPLE_CPU] = {"samples", "threadCPUDelta", 0},
   [STACK_PREFIX] = {"stackTable", "prefix", 0},
   [STACK_FRAME] = {"stackTable", "frame", 0},
   [FRAME_LOCATION] = {"frameTable", "location", 0},
@@ -41,6 +49,7 @@ static const struct {
   [MARKER_START] = {"markers", "startTime", MILLIS},
   [MARKER_END] = {"markers", "endTime", MILLIS},
   [MARKER_PHASE] = {"markers", "phase", 0},
+  [MARKER_CATEGORY] = {"markers", "category", 0},
 };
 
 struct reading {
@@ -52,9 +61,12 @@ struct reading {
   struct mic_json json;
   struct mic_path path;
   int64_t start_ns, process_start_ns; /* since 1970; GECKO_NULL: not told */
+  struct mic_cpu_delta cpu;
+  MIC_VEC(uint32_t) categories; /* names, of the process being read */
   /* Of the thread being read. */
   uint32_t name, process_name;
   int64_t pid, tid;
+  uint32_t weight_unit;    /* mic_unit */
   int64_t schema[COLUMNS]; /* the place in a row, or -1 */
   MIC_VEC(int64_t) values[COLUMNS];
   MIC_VEC(uint32_t) strings; /* the writer's */
@@ -143,34 +155,62 @@ static uint64_t time_of(struct reading *r, int64_t time_ns) {
   return (uint64_t)time_ns;
 }
 
-static int put_samples(struct reading *r, uint32_t thread) {
-  uint32_t source =
-    mic_build_source(r->build, mic_writer_text(r->w, "samples"), MIC_UNIT_COUNT, 1, 0);
-  for (size_t i = 0; i < r->values[SAMPLE_STACK].count; i++) {
-    int64_t stack = get(r, SAMPLE_STACK, i), time_ns = get(r, SAMPLE_TIME, i);
-    if (stack == GECKO_NULL) {
-      r->result->empty++;
-      continue;
-    }
-    if (stack < 0 || (uint64_t)stack >= r->nodes.count)
-      return bad(r, "sample", i, "its stack is none of the thread");
-    struct mic_samples_row row = {
-      .time_ns = time_ns == GECKO_NULL ? 0 : time_of(r, time_ns),
-      .thread = thread,
-      .stack = r->nodes.at[stack],
-      .weight = 1,
-      .source = (uint8_t)source,
-    };
-    mic_writer_samples(r->w, &row);
-    r->result->samples++;
-  }
+static uint32_t source_of(struct reading *r) {
+  const char *name = r->weight_unit == MIC_UNIT_NS      ? "time"
+                     : r->weight_unit == MIC_UNIT_BYTES ? "bytes"
+                                                        : "samples";
+  return mic_build_source(r->build, mic_writer_text(r->w, name), r->weight_unit,
+                          r->weight_unit == MIC_UNIT_COUNT, 0);
+}
+
+static int weight_of(const struct reading *r, size_t sample, uint64_t *weight) {
+  int64_t value = get(r, SAMPLE_WEIGHT, sample);
+  *weight = r->weight_unit == MIC_UNIT_NS ? MILLI_NS : 1; /* one of the unit */
+  if (value == GECKO_NULL) return 0;
+  if (value < 0) return bad(r, "sample", sample, "a negative weight: a difference of profiles");
+  *weight = (uint64_t)value;
+  if (r->weight_unit == MIC_UNIT_NS) return 0;
+  if (*weight % MILLI_NS) return bad(r, "sample", sample, "a weight that is no whole number");
+  *weight /= MILLI_NS;
   return 0;
+}
+
+static int put_sample(struct reading *r, uint32_t thread, size_t i) {
+  int64_t stack = get(r, SAMPLE_STACK, i), time_ns = get(r, SAMPLE_TIME, i);
+  if (stack == GECKO_NULL) {
+    r->result->empty++;
+    return 0;
+  }
+  if (stack < 0 || (uint64_t)stack >= r->nodes.count)
+    return bad(r, "sample", i, "its stack is none of the thread");
+  struct mic_samples_row row = {
+    .time_ns = time_ns == GECKO_NULL ? 0 : time_of(r, time_ns),
+    .thread = thread,
+    .stack = r->nodes.at[stack],
+    .source = (uint8_t)source_of(r),
+  };
+  int code = weight_of(r, i, &row.weight);
+  if (code) return code;
+  mic_writer_samples(r->w, &row);
+  r->result->samples++;
+  mic_cpu_delta_put(&r->cpu, r->w, r->build, &row, get(r, SAMPLE_CPU, i));
+  return 0;
+}
+
+static int put_samples(struct reading *r, uint32_t thread) {
+  int code = 0;
+  source_of(r); /* the first one, whatever the first sample has beside */
+  for (size_t i = 0; i < r->values[SAMPLE_STACK].count && !code; i++)
+    code = put_sample(r, thread, i);
+  return code;
 }
 
 /* ---- its markers ---- */
 
-static uint32_t site_of(struct reading *r, uint32_t name) {
-  uint32_t site = mic_build_site(r->build, name, 0);
+static uint32_t site_of(struct reading *r, uint32_t name, size_t marker) {
+  int64_t category = get(r, MARKER_CATEGORY, marker);
+  bool known = category >= 0 && (uint64_t)category < r->categories.count;
+  uint32_t site = mic_build_site(r->build, name, known ? r->categories.at[category] : 0);
   while (r->name_of_site.count <= site) *mic_vec_push(&r->name_of_site) = name;
   return site;
 }
@@ -184,12 +224,12 @@ static void put_marker(struct reading *r, size_t i) {
   bool begins = phase == PHASE_BEGIN && start != GECKO_NULL;
   if (spans) {
     struct mic_lane_zone zone = {(int64_t)time_of(r, start), (int64_t)time_of(r, end),
-                                 site_of(r, name), order};
+                                 site_of(r, name, i), order};
     *mic_vec_push(&r->zones) = zone;
   } else if (begins || (phase == PHASE_END && end != GECKO_NULL)) {
     struct mic_edge edge = {
       .time_ns = (int64_t)time_of(r, begins ? start : end),
-      .site = begins ? site_of(r, name) : 0,
+      .site = begins ? site_of(r, name, i) : 0,
       .name = begins ? 0 : name,
       .order = order,
       .begin = begins,
@@ -234,6 +274,7 @@ static int end_thread(struct reading *r) {
 static void begin_thread(struct reading *r) {
   r->name = r->process_name = 0;
   r->pid = r->tid = 0;
+  r->weight_unit = MIC_UNIT_COUNT;
   r->strings.count = 0;
   for (int i = 0; i < COLUMNS; i++) {
     r->schema[i] = -1;
@@ -287,6 +328,8 @@ static int take_thread(struct reading *r, uint32_t at, const struct mic_json_tok
   bool scalar = token->kind < MIC_JSON_OBJECT;
   uint32_t depth = path->depth;
   if (depth == at && scalar) take_field(r, token);
+  if (depth == at + 1 && strcmp(table, "samples") == 0 && mic_json_key(token, "weightType"))
+    r->weight_unit = mic_weight_unit(token);
   if (depth == at + 1 && scalar && strcmp(table, "stringTable") == 0)
     *mic_vec_push(&r->strings) =
       token->kind == MIC_JSON_STRING ? mic_writer_string(r->w, token->bytes, token->size) : 0;
@@ -308,6 +351,21 @@ static void take_start(struct reading *r, bool nested, const struct mic_json_tok
   r->process_start_ns = start;
 }
 
+/* What is within "meta", whose keys stand from `at` on. */
+static void take_meta(struct reading *r, uint32_t at, bool nested,
+                      const struct mic_json_token *token) {
+  const struct mic_path *path = &r->path;
+  if (path->depth == at) take_start(r, nested, token);
+  if (path->depth == at + 1 && strcmp(path->keys[at], "sampleUnits") == 0 &&
+      mic_json_key(token, "threadCPUDelta"))
+    mic_cpu_delta_unit(&r->cpu, token);
+  if (strcmp(path->keys[at], "categories") != 0) return;
+  if (path->depth == at + 1 && token->kind == MIC_JSON_ARRAY) r->categories.count = 0;
+  if (path->depth == at + 2 && mic_json_key(token, "name") && token->kind == MIC_JSON_STRING)
+    *mic_vec_push(&r->categories) =
+      mic_json_is(token, "Other") ? 0 : mic_writer_string(r->w, token->bytes, token->size);
+}
+
 static int take(void *data, const struct mic_json_token *token, struct mic_error *err) {
   struct reading *r = data;
   struct mic_path *path = &r->path;
@@ -316,8 +374,7 @@ static int take(void *data, const struct mic_json_token *token, struct mic_error
   bool nested = path->depth > 2 && strcmp(path->keys[1], "processes") == 0;
   uint32_t base = nested ? 3 : 1; /* where "threads" or "meta" stands */
   if (path->depth <= base) return 0;
-  if (path->depth == base + 1 && strcmp(path->keys[base], "meta") == 0)
-    take_start(r, nested, token);
+  if (strcmp(path->keys[base], "meta") == 0) take_meta(r, base + 1, nested, token);
   if (strcmp(path->keys[base], "threads") != 0) return 0;
   if (path->depth == base + 1 && token->kind == MIC_JSON_OBJECT_END) return end_thread(r);
   if (path->depth == base + 2 && token->kind == MIC_JSON_OBJECT) begin_thread(r);
@@ -337,6 +394,7 @@ static void release(struct reading *r) {
   mic_vec_free(&r->strings);
   mic_vec_free(&r->places);
   mic_vec_free(&r->nodes);
+  mic_vec_free(&r->categories);
   mic_vec_free(&r->name_of_site);
   mic_vec_free(&r->edges);
   mic_vec_free(&r->zones);

@@ -2,8 +2,8 @@
  * gecko.h - read Gecko profiles: what Firefox itself and `perf script report gecko` write.
  *
  * Tables have a schema that says which value of a row is which; threads of other processes are
- * nested.  Each sample counts 1.  A place is known by its text alone, of which "NAME (in MODULE)"
- * tells a module.  Markers that are spans become zones.
+ * nested.  A sample counts 1 where it has no weight.  A place is known by its text alone, of which
+ * "NAME (in MODULE)" tells a module.  Markers that are spans become zones.
  *
  * Memory: the tables of one thread at a time.
  * Fails:   MIC_EFORMAT with the thread, table and row for an index that is none.
