@@ -406,16 +406,12 @@ static void release(struct mic_perfdata *p) {
   free(p);
 }
 
-static int read_named(const void *bytes, uint64_t size, bool files, const char *name,
-                      struct mic_writer *writer, struct mic_perfdata_result *result,
+/* What asks of a reading has bytes, size, name, files, folders and writer. */
+static int read_asked(const struct mic_perfdata *asked, struct mic_perfdata_result *result,
                       struct mic_error *err) {
   struct mic_perfdata *p = mic_alloc(sizeof *p);
   *result = (struct mic_perfdata_result){0};
-  p->bytes = bytes;
-  p->size = size;
-  p->name = name;
-  p->files = files;
-  p->writer = writer;
+  *p = *asked;
   p->result = result;
   int code = read_all(p, err);
   release(p);
@@ -424,7 +420,9 @@ static int read_named(const void *bytes, uint64_t size, bool files, const char *
 
 int mic_perfdata_read_memory(const void *bytes, uint64_t size, int files, struct mic_writer *writer,
                              struct mic_perfdata_result *result, struct mic_error *err) {
-  return read_named(bytes, size, files != 0, "input", writer, result, err);
+  struct mic_perfdata asked = {
+    .bytes = bytes, .size = size, .name = "input", .files = files != 0, .writer = writer};
+  return read_asked(&asked, result, err);
 }
 
 /* Before all of a compressed file is given room: whether it begins as a perf.data.  What a plain
@@ -443,7 +441,8 @@ static int check_magic(struct mic_input *input, struct mic_error *err) {
 }
 
 MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *writer,
-                                 struct mic_perfdata_result *result, struct mic_error *err) {
+                                 const char *const *folders, struct mic_perfdata_result *result,
+                                 struct mic_error *err) {
   int fd;
   struct stat st;
   struct mic_guard *guard = NULL;
@@ -458,8 +457,15 @@ MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *wri
     code = mic_guard_map(fd, (size_t)st.st_size, mic_input_name(input), &guard, err);
   close(fd);
   if (code) return code;
-  code = read_named(mic_guard_bytes(guard), (uint64_t)st.st_size, true, mic_input_name(input),
-                    writer, result, err);
+  struct mic_perfdata asked = {
+    .bytes = mic_guard_bytes(guard),
+    .size = (size_t)st.st_size,
+    .name = mic_input_name(input),
+    .files = true,
+    .folders = folders,
+    .writer = writer,
+  };
+  code = read_asked(&asked, result, err);
   if (!code && mic_guard_damaged(guard))
     code =
       mic_fail(err, MIC_EFORMAT, "%.150s became shorter while it was read", mic_input_name(input));

@@ -5,7 +5,7 @@
  * mappings and stacks are what a recording of ours would have made of them: chains that the kernel
  * walked by frame pointers, or registers and copies of stacks (--call-graph dwarf), unwound here.
  * A file on this machine stands for a mapped one only when it has the build ID that the perf.data
- * gives for it.
+ * gives for it, wherever it lies.
  *
  * What is damaged is counted and told with its number; a file that ends early gives what is there.
  *
@@ -41,8 +41,11 @@ struct mic_perfdata_result {
   uint64_t guests;   /* samples of virtual machines, whose stacks are left out */
 };
 
+/* Images are looked for at the paths that were mapped, then in the folders (a NULL-terminated list,
+ * or NULL), as root file systems and by build ID, then in perf's own cache. */
 int mic_perfdata_read(struct mic_input *input, struct mic_writer *writer,
-                      struct mic_perfdata_result *result, struct mic_error *err);
+                      const char *const *folders, struct mic_perfdata_result *result,
+                      struct mic_error *err);
 /* ffi:end */
 
 /* As mic_perfdata_read over bytes.  No file on this machine is opened unless files is 1. */

@@ -1,12 +1,15 @@
 /* perfdata_image.c - files of this machine that have the build ID which a perf.data tells. */
-#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image/build_id.h"
+#include "image/debugfile.h"
 #include "import/perfdata_inside.h"
+
+enum { PATH_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
 
 /* The vDSO of this kernel, when it is the one that was mapped. */
 static int open_vdso(const struct mic_target_map *map, const char **problem) {
@@ -27,38 +30,77 @@ static int open_vdso(const struct mic_target_map *map, const char **problem) {
   return -1;
 }
 
-/* Only regular files: to open others may act, or wait. */
-static int open_regular(const char *path) {
-  struct stat st;
-  if (path[0] != '/' || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return -1;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
-    close(fd);
-    fd = -1;
+struct search {
+  const struct mic_target_map *map;
+  bool another; /* a file with another build ID is at its path */
+};
+
+/* The file at a path when it has the build ID, else -1. */
+static int open_proven(struct search *search, const char *path, bool own) {
+  const struct mic_target_map *map = search->map;
+  int fd = mic_debugfile_open_fd("", path);
+  struct mic_elf *elf = NULL;
+  if (fd < 0) return -1;
+  bool same = mic_elf_open(fd, path, &elf, NULL) == 0 &&
+              mic_build_id_is(elf, map->build_id, map->build_id_size);
+  mic_elf_close(elf);
+  if (same) return fd;
+  search->another |= own;
+  close(fd);
+  return -1;
+}
+
+/* By build ID below a folder, as debuggers and as perf lay images out (tools/perf/util/build-id.c:
+ * a folder for each, with the image as `elf`). */
+static int open_by_id(struct search *search, const char *folder) {
+  static const char *const endings[] = {"", "/elf"};
+  char hex[MIC_BUILD_ID_TEXT], path[PATH_BYTES];
+  int fd = -1;
+  mic_build_id_text(search->map->build_id, search->map->build_id_size, hex);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings && fd < 0; i++) {
+    int size =
+      snprintf(path, sizeof path, "%s/.build-id/%.2s/%s%s", folder, hex, hex + 2, endings[i]);
+    if (size > 0 && (size_t)size < sizeof path) fd = open_proven(search, path, false);
   }
   return fd;
 }
 
+static int open_below(struct search *search, const char *folder) {
+  char path[PATH_BYTES];
+  int size = snprintf(path, sizeof path, "%s%s", folder, search->map->path);
+  int fd = -1;
+  if (size > 0 && (size_t)size < sizeof path && search->map->path[0] == '/')
+    fd = open_proven(search, path, false);
+  return fd < 0 ? open_by_id(search, folder) : fd;
+}
+
+/* What `perf record` keeps of each image that it saw, in ~/.debug unless told otherwise. */
+static int open_cached(struct search *search) {
+  const char *told = secure_getenv("PERF_BUILDID_DIR"), *home = secure_getenv("HOME");
+  char path[PATH_BYTES];
+  if (told) return open_by_id(search, told);
+  if (!home) return -1;
+  int size = snprintf(path, sizeof path, "%s/.debug", home);
+  return size > 0 && (size_t)size < sizeof path ? open_by_id(search, path) : -1;
+}
+
 int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const char **problem) {
-  struct mic_perfdata *p = data;
+  const struct mic_perfdata *p = data;
+  struct search search = {.map = map};
   *problem = "the perf.data does not tell its build ID, so no file is proven to be it "
              "(perf record --buildid-all keeps those of all files)";
   if (!map->build_id_size) return -1;
   *problem = "files of this machine are not opened";
   if (!p->files) return -1;
   if (strcmp(map->path, "[vdso]") == 0) return open_vdso(map, problem);
-  *problem = "there is no such file here";
-  int fd = open_regular(map->path);
-  if (fd < 0) return -1;
-  struct mic_elf *elf = NULL;
-  *problem = "the file at its path here has another build ID";
-  bool same = mic_elf_open(fd, map->path, &elf, NULL) == 0 &&
-              mic_build_id_is(elf, map->build_id, map->build_id_size);
-  mic_elf_close(elf);
-  if (same) {
-    *problem = NULL;
-    return fd;
-  }
-  close(fd);
-  return -1;
+  int fd = map->path[0] == '/' ? open_proven(&search, map->path, true) : -1;
+  for (const char *const *folder = p->folders; folder && *folder && fd < 0; folder++)
+    fd = open_below(&search, *folder);
+  if (fd < 0) fd = open_cached(&search);
+  *problem =
+    search.another
+      ? "the file at its path here has another build ID (convert --debug-dir looks elsewhere)"
+      : "no file with its build ID was found (convert --debug-dir looks elsewhere)";
+  if (fd >= 0) *problem = NULL;
+  return fd;
 }

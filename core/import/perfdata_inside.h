@@ -59,10 +59,11 @@ struct mic_perfdata {
   size_t size;
   const char *name;
   bool pipe;
-  bool files;              /* files of this machine may be opened */
-  uint64_t data, data_end; /* where its records lie */
-  uint64_t features[4];    /* bits */
-  bool features_known;     /* perf ended well */
+  bool files;                 /* files of this machine may be opened */
+  const char *const *folders; /* where else images may be; NULL: nowhere */
+  uint64_t data, data_end;    /* where its records lie */
+  uint64_t features[4];       /* bits */
+  bool features_known;        /* perf ended well */
   MIC_VEC(struct mic_perfdata_event) events;
   struct mic_map by_id;      /* an event's id -> its number */
   struct mic_interner paths; /* of build IDs, by the same number */

@@ -122,6 +122,7 @@ local function context(result, lost)
   local notes = result.notes
   return {
     name = result.name,
+    debug_dirs = result.debug_dirs,
     fail = plugins.fail,
     lost = function(format, ...) lost[#lost + 1] = format:format(...) end,
     note = function(format, ...) notes[#notes + 1] = format:format(...) end,
@@ -192,7 +193,11 @@ local function run(name, path, to, writing, options)
   else reading, err = M.for_reading(path) end
   if not reading then return nil, problem_of(err, name, to) end
   local result = { name = name, reading = reading, writing = writing, lost_reading = {},
-    lost_writing = {}, notes = {} }
+    lost_writing = {}, notes = {}, debug_dirs = options.debug_dirs or {} }
+  if #result.debug_dirs > 0 and not reading.opens_images then
+    return nil, ("%s: --debug-dir is for stacks that need images (perf.data), %s has its own;"
+      .. " microscope symbolize --debug-dir adds names"):format(name, reading.name)
+  end
   local ok
   ok, err = convert(path, reading, to, writing, result)
   if not ok then return nil, problem_of(err, name, to) end
@@ -200,7 +205,8 @@ local function run(name, path, to, writing, options)
 end
 
 --- Convert a file.  options.from and options.to name formats; without them the input's bytes and
--- the output's ending tell.  A table, or nil and one line:
+-- the output's ending tell; options.debug_dirs lists folders with images.  A table, or nil and one
+-- line:
 --   reading, writing             the formats
 --   lost_reading, lost_writing   lists of texts: what could not be carried over
 --   notes                        a list of texts: what else one should know

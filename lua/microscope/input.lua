@@ -64,12 +64,15 @@ function M.with_plain_path(path, fn)
 end
 
 --- Read path by the core's decoder of that name, mic_NAME_read, into ctx.writer: what it tells of
--- the file, a `struct mic_NAME_result`, or nil and an error.
-function M.decode(path, ctx, name)
+-- the file, a `struct mic_NAME_result`, or nil and an error.  More arguments are the decoder's own,
+-- which it takes after the writer.
+function M.decode(path, ctx, name, ...)
   local result, err = ffi.new("struct mic_" .. name .. "_result"), core.new_error()
   local read = C["mic_" .. name .. "_read"]
+  local own, count = { ... }, select("#", ...)
+  own[count + 1], own[count + 2] = result, err
   local ok, why = M.with(path, function(handle)
-    return core.check(read(handle, ctx.writer:handle(), result, err), err)
+    return core.check(read(handle, ctx.writer:handle(), unpack(own, 1, count + 2)), err)
   end)
   if not ok then return nil, why end
   return result

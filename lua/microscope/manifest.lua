@@ -28,7 +28,7 @@ local FIELDS = {
   name = "string", summary = "string", description = "string", options = "table",
   arguments = "table", columns = "table", examples = "table", run = "function", read = "function",
   write = "function", extensions = "table", detect = "function", keeps = "table",
-  writes = "string",
+  writes = "string", opens_images = "boolean",
 }
 
 local OPTION_FIELDS = {

@@ -88,6 +88,48 @@ describe("convert from perf.data:", function()
     assert.is_true(proofs.same >= 0.99 * #ours)
   end)
 
+  -- A program that is gone or replaced: its image is where perf, or somebody, kept it.
+  it("finds images by build ID, in perf's cache and in folders that are given", function()
+    if refused then return pending(refused) end
+    local function unwound(options, environment)
+      local _, err, status = helper.run(("%s %s/bin/microscope convert %s gone.data gone.usprof")
+        :format(environment, helper.quote(helper.stage), options), folder)
+      assert(status == 0, err)
+      local named, main, cap = 0, 0, assert(capture.open(folder .. "/gone.usprof"))
+      local functions, name = cap:rows("functions"), cap:array("functions", "name")
+      for i = 0, functions - 1 do
+        local text = cap:string(name[i])
+        named = named + ((text == "deep" or text == "leaf") and 1 or 0)
+        main = main + (text == "main" and 1 or 0)
+      end
+      cap:close()
+      return named + main
+    end
+    local script = [[
+      mkdir -p home; export HOME=$PWD/home; cp work passing
+      timeout -s KILL 60 perf record -q -e cpu-clock -F 997 --call-graph dwarf --buildid-all \
+        -o gone.data ./passing; rm passing]]
+    local _, err, status = helper.run(script, folder)
+    assert(status == 0, err)
+    local elsewhere = "PERF_BUILDID_DIR=" .. folder .. "/nowhere "
+    assert.equal(0, unwound("", elsewhere))
+    assert.equal(3, unwound("", "HOME=" .. folder .. "/home "))
+    assert.equal(3, unwound("-d home/.debug", elsewhere))
+    helper.run("mkdir -p root$PWD; cp work root$PWD/passing", folder)
+    assert.equal(3, unwound("-d root", elsewhere))
+    -- Another program at the path is none.
+    helper.run("for at in root$PWD .; do rm -f $at/passing; cp /bin/true $at/passing; done", folder)
+    assert.equal(0, unwound("-d root", elsewhere))
+    local cap = assert(capture.open(folder .. "/gone.usprof"))
+    local told = false
+    for i = 0, cap:rows("modules") - 1 do
+      local text = cap:string(cap:array("modules", "problem")[i])
+      told = told or text:find("the file at its path here has another build ID", 1, true)
+    end
+    cap:close()
+    assert.is_truthy(told)
+  end)
+
   it("has perf script's samples, of copies of stacks", function()
     if refused then return pending(refused) end
     local ours, theirs = record("--call-graph dwarf --buildid-all", "dwarf")

@@ -1,5 +1,6 @@
 --- convert: from one profile format to another.
 
+local capture = require("microscope.capture")
 local cli = require("microscope.cli")
 local convert = require("microscope.convert")
 local text = require("microscope.report.text")
@@ -24,6 +25,8 @@ function M.options(parser)
     :description("Read IN in this format (its first bytes tell).")
   parser:option("--to"):argname("FORMAT")
     :description("Write OUT in this format (its ending tells).")
+  parser:option("-d --debug-dir"):argname("DIR"):count("*"):target("debug_dirs")
+    :description("Look in DIR too for the images of a perf.data; may be given several times.")
   parser:flag("--list"):description("List the formats that are there.")
 end
 
@@ -56,7 +59,13 @@ function M.run(args)
   if not args.input or not args.output then
     cli.misuse("name a file to read and one to write: microscope convert IN OUT")
   end
-  local result, err = convert.run(args.input, args.output, { from = args.from, to = args.to })
+  for _, folder in ipairs(args.debug_dirs) do
+    if not capture.is_folder(folder) then
+      cli.fail("--debug-dir %s: there is no such folder", folder)
+    end
+  end
+  local result, err = convert.run(args.input, args.output,
+    { from = args.from, to = args.to, debug_dirs = args.debug_dirs })
   if not result then cli.fail("%s", err) end
   if #result.lost_reading > 0 then
     io.stderr:write(("microscope convert: left out of %s: %s\n"):format(text.escape(args.input),

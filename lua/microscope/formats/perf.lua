@@ -4,6 +4,8 @@ local ffi = require("ffi")
 
 local input = require("microscope.input")
 
+local texts_type = ffi.typeof("const char *[?]")
+
 local PARTS = {
   { "fields", "the fields of %d tracepoint samples" },
   { "branches", "the branch stacks of %d samples" },
@@ -29,7 +31,9 @@ local function tell(result, ctx)
 end
 
 local function read(path, ctx)
-  local result, why = input.decode(path, ctx, "perfdata")
+  local folders = texts_type(#ctx.debug_dirs + 1)
+  for i, folder in ipairs(ctx.debug_dirs) do folders[i - 1] = folder end
+  local result, why = input.decode(path, ctx, "perfdata", folders)
   if not result then return nil, why end
   tell(result, ctx)
   return true
@@ -39,6 +43,7 @@ return {
   name = "perf",
   summary = "perf.data, what perf record writes.",
   extensions = { ".data" },
+  opens_images = true,
   detect = function(head)
     local magic = head:sub(1, 8)
     return magic == "PERFILE2" or magic == "2ELIFREP" or magic == "PERFFILE"
