@@ -28,7 +28,10 @@ enum mic_module_kind {
   MIC_MODULE_ELF = 0,
   MIC_MODULE_VDSO = 1,
   MIC_MODULE_VSYSCALL = 2,
-  MIC_MODULE_OTHER = 3 /* a mapped file that is no ELF image, or that could not be proven */
+  MIC_MODULE_OTHER = 3,  /* a mapped file that is no ELF image, or that could not be proven */
+  MIC_MODULE_KERNEL = 4, /* the kernel itself: offsets are addresses as it ran */
+  MIC_MODULE_LOADED = 5, /* a kernel module or BPF program: offsets from where its code began */
+  MIC_MODULE_MADE = 6 /* code that a process made, named by its perf map: offsets are addresses */
 };
 
 enum mic_naming {

@@ -106,25 +106,56 @@ static struct mic_target_map map_of(const struct mic_record *record, const char 
   };
 }
 
+static void ask_kernel(struct mic_perfdata *p, const struct mic_target_map *map, const char *symbol,
+                       uint64_t address) {
+  char text[32];
+  int size = snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
+  struct mic_kernel_text where = {
+    map->build_id, map->build_id_size, symbol, address, "",
+  };
+  if (p->kernel || p->kernel_problem) return;
+  p->kernel_problem = "the recording does not say where the kernel was";
+  if (!*symbol) return;
+  mic_perfdata_fact(p, "kernel_text", text, (size_t)size);
+  mic_perfdata_fact(p, "kernel_text_symbol", symbol, strlen(symbol));
+  p->kernel_problem = "names of this machine are not looked up";
+  if (p->files) p->kernel = mic_kernel_names_open(&where, &p->kernel_problem);
+}
+
+static void take_module(struct mic_perfdata *p, const struct mic_record *record) {
+  struct mic_target_map map = map_of(record, record->name);
+  const char *problem = p->kernel_problem;
+  struct mic_kernel_names *names = NULL;
+  state_build_id(p, record, &map);
+  struct mic_kernel_module module = {
+    map.path, map.build_id, map.build_id_size, map.address, map.size,
+  };
+  if (p->kernel) names = mic_kernel_names_module(p->kernel, &module, &problem);
+  if (!names && !problem) problem = "the recording does not say where the kernel was";
+  mic_target_kernel(p->target, MIC_MODULE_LOADED, &map, names, problem);
+}
+
 /* "[kernel.kallsyms]_text" tells where _text is in pgoff; others are modules. */
 static void take_kernel(struct mic_perfdata *p, const struct mic_record *record) {
   static const char kernel[] = "[kernel.kallsyms]";
-  bool whole = strncmp(record->name, kernel, sizeof kernel - 1) == 0;
-  struct mic_target_map map = map_of(record, whole ? kernel : record->name);
-  const char *problem = "names of the kernel's modules are not proven";
-  struct mic_kernel_names *names = NULL;
-  state_build_id(p, record, &map);
-  if (whole && !p->kernel_asked) {
-    p->kernel_asked = true;
-    problem = "names of this machine are not looked up";
-    if (p->files)
-      p->kernel = mic_kernel_names_open(map.build_id, map.build_id_size, record->pgoff, &problem);
-    char text[32];
-    int size = snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->pgoff);
-    mic_perfdata_fact(p, "kernel_text", text, (size_t)size);
+  if (strncmp(record->name, kernel, sizeof kernel - 1) != 0) {
+    take_module(p, record);
+    return;
   }
-  if (whole) names = p->kernel;
-  mic_target_kernel(p->target, &map, names, names ? NULL : problem);
+  struct mic_target_map map = map_of(record, kernel);
+  state_build_id(p, record, &map);
+  ask_kernel(p, &map, record->name + sizeof kernel - 1, record->pgoff);
+  mic_target_kernel(p->target, MIC_MODULE_KERNEL, &map, p->kernel, p->kernel_problem);
+}
+
+/* Code that the kernel made while it ran, and its name; of no kernel's own. */
+static void take_ksymbol(struct mic_perfdata *p, const struct mic_record *record) {
+  if (!record->name) return;
+  struct mic_target_map map = map_of(record, record->name);
+  if (record->out)
+    mic_target_unloaded(p->target, &map);
+  else
+    mic_target_loaded(p->target, &map);
 }
 
 static void take_mapping(struct mic_perfdata *p, const struct mic_record *record) {
@@ -295,6 +326,7 @@ static void take_record(struct mic_perfdata *p, struct mic_perfdata_event *event
     break;
   case MIC_RECORD_FORK: take_fork(p, record); break;
   case MIC_RECORD_EXIT: mic_target_exit(target, record->time_ns, record->pid, record->tid); break;
+  case MIC_RECORD_KSYMBOL: take_ksymbol(p, record); break;
   case MIC_RECORD_LOST:
   case MIC_RECORD_LOST_SAMPLES: take_loss(p, record); break;
   case MIC_RECORD_THROTTLE:

@@ -76,7 +76,7 @@ struct mic_perfdata {
   struct mic_writer *writer;
   struct mic_target *target;
   struct mic_kernel_names *kernel;
-  bool kernel_asked;
+  const char *kernel_problem; /* why it has no names; NULL: it has, or nothing told of it yet */
   const struct mic_record *mapped; /* the mapping whose image is being opened */
   struct mic_perfdata_result *result;
   uint64_t start_ns, end_ns; /* the times of the first and the last record that has one */

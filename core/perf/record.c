@@ -242,6 +242,16 @@ static void read_mmap(struct mic_cursor *c, struct mic_record *record) {
   if (record->addr + record->len < record->addr) c->bad = true;
 }
 
+static void read_ksymbol(struct mic_cursor *c, struct mic_record *record) {
+  record->kind = MIC_RECORD_KSYMBOL;
+  record->addr = mic_cursor_u64(c);
+  record->len = mic_cursor_u32(c);
+  mic_cursor_u16(c); /* BPF or out of line: code either way */
+  record->out = (mic_cursor_u16(c) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) != 0;
+  read_name(c, record);
+  if (record->addr + record->len < record->addr) c->bad = true;
+}
+
 static void read_task(struct mic_cursor *c, struct mic_record *record, uint32_t kind) {
   record->kind = kind;
   read_pair(c, &record->pid, &record->ppid);
@@ -260,6 +270,7 @@ static void read_body(struct mic_cursor *c, struct mic_record *record, bool *tid
     read_pair(c, &record->pid, &record->tid);
     read_name(c, record);
     return;
+  case PERF_RECORD_KSYMBOL: read_ksymbol(c, record); break;
   case PERF_RECORD_FORK: read_task(c, record, MIC_RECORD_FORK); return;
   case PERF_RECORD_EXIT: read_task(c, record, MIC_RECORD_EXIT); return;
   case PERF_RECORD_LOST:

@@ -29,7 +29,8 @@ enum mic_record_kind {
   MIC_RECORD_LOST_SAMPLES = 7, /* .lost samples dropped before the ring (hardware) */
   MIC_RECORD_THROTTLE = 8,     /* the kernel stopped the event: too many interrupts */
   MIC_RECORD_UNTHROTTLE = 9,   /* and let it run again */
-  MIC_RECORD_SWITCH = 10       /* the thread went on CPU, or off it when .out */
+  MIC_RECORD_SWITCH = 10,      /* the thread went on CPU, or off it when .out */
+  MIC_RECORD_KSYMBOL = 11      /* the kernel made code (addr, len, name), or removed it when .out */
 };
 
 /* How the samples of an event are laid out: what perf_event_attr said. */
@@ -80,10 +81,10 @@ struct mic_record {
   bool has_inode;        /* maj, min, ino, ino_generation are there */
   bool data;             /* MISC_MMAP_DATA: not executable */
   bool exec;             /* COMM: comes of an exec */
-  bool out, preempted;   /* SWITCH */
+  bool out, preempted;   /* SWITCH; KSYMBOL: out */
   bool user;             /* SAMPLE: the ip is user space (MISC_CPUMODE) */
   bool stack_full;       /* SAMPLE: the copy filled the slot, more stack may follow */
-  const char *name;      /* MMAP: file name; COMM: thread name.  NUL-terminated.  Else NULL */
+  const char *name;      /* MMAP: file; COMM: thread; KSYMBOL: code.  NUL-terminated.  Else NULL */
   uint32_t name_size;    /* without the NUL */
 
   uint64_t lost;   /* LOST, LOST_SAMPLES */

@@ -167,6 +167,7 @@ bool mic_finder_image(struct mic_finder *f, const struct mic_wanted *wanted,
 void mic_found_release(struct mic_found *found) {
   if (found->fd >= 0) close(found->fd);
   free(found->path);
+  mic_kernel_names_free(found->kernel);
   *found = (struct mic_found){.fd = -1};
 }
 
@@ -181,4 +182,6 @@ void mic_finder_free(struct mic_finder *f) {
   mic_scan_free(&f->scan);
   mic_fetch_free(f->fetch);
   mic_kept_free(&f->kept);
+  free(f->kernel_symbol);
+  free(f->kernel_release);
 }

@@ -1,6 +1,8 @@
 /*
  * find.h - a file that is proven to be a module of a capture.
  *
+ * find.c looks for images that processes mapped, vmlinux.c for the kernel and what it loaded.
+ *
  * The module's own path on this host, the folders given, what the capture kept of it, and a
  * debuginfod server; each is used only when its build ID is the module's.  A path alone proves
  * nothing.  Without any image a debug file of the build ID stands for it: it has the symbols and
@@ -18,6 +20,7 @@
 #include "symbolize/fetch.h"
 #include "symbolize/kept.h"
 #include "symbolize/scan.h"
+#include "target/kernel.h"
 
 struct mic_finder {
   struct mic_kept kept;
@@ -26,6 +29,9 @@ struct mic_finder {
   struct mic_scan scan;
   struct mic_fetch *fetch;     /* NULL: no server is asked; owned */
   struct mic_problem *problem; /* of the module that is looked for */
+  /* Where the kernel ran, as the capture tells; symbol "": it does not. */
+  char *kernel_symbol, *kernel_release; /* owned */
+  uint64_t kernel_address;
 };
 
 struct mic_wanted { /* a module */
@@ -42,11 +48,21 @@ struct mic_found {
   size_t memory_size;
   char *path;        /* of a file; the module's own for what the capture kept */
   const char *label; /* what `naming` says it was: path, or words */
+  /* A location's offset less this is an address of the file; wraps. */
+  uint64_t slide;
+  uint64_t code_size;              /* offsets from here on are none of the file's; 0: all may be */
+  bool alone;                      /* no other file is to be looked for beside it */
+  struct mic_kernel_names *kernel; /* names instead of a file's; owned */
 };
 
 bool mic_finder_image(struct mic_finder *finder, const struct mic_wanted *wanted,
                       struct mic_found *out);
 void mic_found_release(struct mic_found *found);
+/* The same for the kernel (MIC_MODULE_KERNEL) and what it loaded (MIC_MODULE_LOADED). */
+bool mic_finder_kernel(struct mic_finder *finder, const struct mic_wanted *wanted,
+                       struct mic_found *out);
+bool mic_finder_loaded(struct mic_finder *finder, const struct mic_wanted *wanted,
+                       struct mic_found *out);
 /* As mic_symbols_source.find_file, data being the finder. */
 char *mic_finder_file(void *data, const uint8_t *build_id, size_t size);
 void mic_finder_free(struct mic_finder *finder);

@@ -121,6 +121,7 @@ static void parse_build_id(const char *hex, struct mic_wanted *wanted) {
 
 static struct mic_symbols *open_symbols(struct mic_symbolize *s, const struct mic_wanted *wanted,
                                         struct mic_found *found, struct mic_problem *problem) {
+  static const char *const no_folders[] = {NULL};
   struct mic_symbols_source source = {
     .fd = found->fd,
     .memory = found->memory,
@@ -128,8 +129,8 @@ static struct mic_symbols *open_symbols(struct mic_symbolize *s, const struct mi
     .path = found->path ? found->path : wanted->path,
     .root = "",
     .name = wanted->name,
-    .debug_dirs = (const char *const *)s->debug_dirs,
-    .find_file = mic_finder_file,
+    .debug_dirs = found->alone ? no_folders : (const char *const *)s->debug_dirs,
+    .find_file = found->alone ? NULL : mic_finder_file,
     .find_data = &s->finder,
   };
   struct mic_symbols *symbols = NULL;
@@ -160,22 +161,35 @@ static bool address_of(const struct mic_elf *layout, const struct place *place, 
   return count && !__builtin_add_overflow(place->offset, first->vaddr & ~0xfffULL, vaddr);
 }
 
-static size_t look_up(struct mic_symbols *symbols, const struct mic_elf *layout,
-                      const struct place *place, const struct mic_symbol **frames) {
-  uint64_t vaddr = place->offset;
-  if (!symbols) return 0;
+/* What tells of the places of a module. */
+struct teller {
+  const struct mic_found *found;
+  struct mic_symbols *symbols; /* NULL: nothing does, but for the kernel's own names */
+  struct mic_elf *layout;
+  struct mic_symbol named; /* by those */
+};
+
+static size_t look_up(struct teller *teller, const struct place *place,
+                      const struct mic_symbol **frames) {
+  uint64_t vaddr = place->offset, code_size = teller->found->code_size;
+  if (teller->found->kernel) {
+    const char *name = mic_kernel_names_find(teller->found->kernel, vaddr);
+    teller->named = (struct mic_symbol){.name = name, .linkage_name = name};
+    *frames = &teller->named;
+    return name ? 1 : 0;
+  }
+  if (!teller->symbols || (code_size && vaddr >= code_size)) return 0;
   bool imported = place->kind == MIC_LOCATION_FILE || place->kind == MIC_LOCATION_RELATIVE;
-  if (imported && !address_of(layout, place, &vaddr)) return 0;
-  return mic_symbols_lookup(symbols, vaddr, frames);
+  if (imported && !address_of(teller->layout, place, &vaddr)) return 0;
+  return mic_symbols_lookup(teller->symbols, vaddr - teller->found->slide, frames);
 }
 
-static void name_places(struct mic_symbolize *s, struct mic_symbols *symbols,
-                        const struct mic_elf *layout, size_t from, size_t past,
+static void name_places(struct mic_symbolize *s, struct teller *teller, size_t from, size_t past,
                         struct mic_naming_row *row) {
   for (size_t i = from; i < past && !atomic_load(&s->cancel); i++) {
     const struct place *place = &s->places.at[i];
     const struct mic_symbol *frames = NULL;
-    size_t count = look_up(symbols, layout, place, &frames);
+    size_t count = look_up(teller, place, &frames);
     bool named = mic_renaming_add(&s->renaming, place->location, place->module, frames, count);
     row->named += named;
     row->unnamed += !named;
@@ -191,6 +205,24 @@ static void note(struct mic_symbolize *s, struct mic_naming_row *row, const char
   *mic_vec_push(&s->naming) = *row;
 }
 
+static bool find_module(struct mic_symbolize *s, const struct mic_wanted *wanted,
+                        struct mic_found *found) {
+  if (wanted->kind == MIC_MODULE_KERNEL) return mic_finder_kernel(&s->finder, wanted, found);
+  if (wanted->kind == MIC_MODULE_LOADED) return mic_finder_loaded(&s->finder, wanted, found);
+  bool is_image = wanted->kind == MIC_MODULE_ELF || wanted->kind == MIC_MODULE_VDSO;
+  if (!is_image && wanted->build_id_size == 0) {
+    mic_problem_add(s->finder.problem, "it is no ELF image, or was not proven to be one");
+    return false;
+  }
+  return mic_finder_image(&s->finder, wanted, found);
+}
+
+/* Names that only the recording could give: of code that a process made, of BPF programs. */
+static bool is_told_once(const struct mic_wanted *wanted) {
+  if (wanted->kind == MIC_MODULE_LOADED) return wanted->build_id_size == 0;
+  return wanted->kind == MIC_MODULE_MADE;
+}
+
 /* The places [from, past), all of one module. */
 static void name_module(struct mic_symbolize *s, size_t from, size_t past) {
   struct mic_problem problem = {.size = 0};
@@ -201,22 +233,21 @@ static void name_module(struct mic_symbolize *s, size_t from, size_t past) {
     .module = module, .kind = kind[module], .path = s->names.at[module], .name = name};
   struct mic_naming_row row = {.module = module, .state = MIC_NAMING_DONE};
   struct mic_found found = {.fd = -1};
-  struct mic_symbols *symbols = NULL;
+  struct teller teller = {.found = &found};
   parse_build_id(build_id, &wanted);
   atomic_store(&s->current, module + 1);
   s->finder.problem = &problem;
-  bool is_image = wanted.kind == MIC_MODULE_ELF || wanted.kind == MIC_MODULE_VDSO;
-  if (!is_image && wanted.build_id_size == 0)
-    mic_problem_add(&problem, "it is no ELF image, or was not proven to be one");
-  else if (mic_finder_image(&s->finder, &wanted, &found))
-    symbols = open_symbols(s, &wanted, &found, &problem);
-  struct mic_elf *layout = symbols ? open_layout(&found) : NULL;
-  name_places(s, symbols, layout, from, past, &row);
-  mic_elf_close(layout);
-  const char *missing = symbols ? mic_symbols_problem(symbols) : NULL;
+  bool asks = !is_told_once(&wanted);
+  if (asks && find_module(s, &wanted, &found) && !found.kernel)
+    teller.symbols = open_symbols(s, &wanted, &found, &problem);
+  if (teller.symbols) teller.layout = open_layout(&found);
+  name_places(s, &teller, from, past, &row);
+  mic_elf_close(teller.layout);
+  const char *missing = teller.symbols ? mic_symbols_problem(teller.symbols) : NULL;
   if (missing) mic_problem_add(&problem, "%s", missing);
-  note(s, &row, found.label, symbols ? mic_symbols_debug_file(symbols) : NULL, problem.text);
-  mic_symbols_close(symbols);
+  const char *debug = teller.symbols ? mic_symbols_debug_file(teller.symbols) : NULL;
+  if (asks) note(s, &row, found.label, debug, problem.text);
+  mic_symbols_close(teller.symbols);
   mic_found_release(&found);
   free(name);
   free(build_id);
@@ -332,6 +363,37 @@ static int take_folders(struct mic_symbolize *s, const char *const *given, struc
   return MIC_OK;
 }
 
+/* The one value of a fact: of captures made of several, only what all agree on. */
+static char *fact(const struct mic_symbolize *s, const char *name) {
+  uint64_t rows;
+  const uint32_t *key = mic_capture_array(s->capture, "meta", "key", &rows);
+  const uint32_t *value = mic_capture_array(s->capture, "meta", "value", NULL);
+  char *found = NULL;
+  for (uint32_t i = 0; i < rows; i++) {
+    uint64_t size;
+    const char *bytes = mic_capture_string(s->capture, key[i], &size);
+    if (size != strlen(name) || memcmp(bytes, name, size) != 0) continue;
+    bytes = mic_capture_string(s->capture, value[i], &size);
+    char *text = mic_strndup(bytes, size);
+    bool other = found && strcmp(found, text) != 0;
+    free(found);
+    found = text;
+    if (!other) continue;
+    found[0] = '\0';
+    break;
+  }
+  return found ? found : copy("");
+}
+
+static void take_kernel(struct mic_symbolize *s) {
+  char *address = fact(s, "kernel_text"), *end;
+  s->finder.kernel_release = fact(s, "kernel");
+  s->finder.kernel_symbol = fact(s, "kernel_text_symbol");
+  s->finder.kernel_address = strtoull(address, &end, 16);
+  if (end == address || *end) s->finder.kernel_symbol[0] = '\0';
+  free(address);
+}
+
 static int take_signals(struct mic_symbolize *s, struct mic_error *err) {
   s->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (s->done < 0) return mic_fail_sys(err, "no descriptor for the end");
@@ -356,6 +418,7 @@ static int prepare(struct mic_symbolize *s, const struct mic_symbolize_options *
   s->finder.folders = s->finder.scan.folders = (const char *const *)s->folders;
   s->finder.debug_dirs = (const char *const *)s->debug_dirs;
   s->finder.scan.cancel = &s->cancel;
+  take_kernel(s);
   list_places(s);
   mic_renaming_begin(&s->renaming, s->capture);
   int failed = pthread_create(&s->thread, NULL, run, s);

@@ -10,6 +10,7 @@
 #include "image/build_id.h"
 #include "process/image_file.h"
 #include "process/memory.h"
+#include "target/made.h"
 
 enum { PAGE = 4096 };
 
@@ -31,6 +32,8 @@ static void free_image(struct mic_image *image) {
   mic_table_free(image->table);
   mic_elf_close(image->elf);
   if (image->fd >= 0) close(image->fd);
+  mic_made_code_free(image->made);
+  free(image->function);
   free(image->path);
   free(image->root);
   free(image->names_problem);
@@ -199,11 +202,10 @@ struct mic_image *mic_images_find(struct mic_images *images, const struct mic_ta
   return is_anonymous(map) ? NULL : file_image(images, map);
 }
 
-struct mic_image *mic_images_kernel(struct mic_images *images, const struct mic_target_map *map,
-                                    struct mic_kernel_names *names) {
-  struct mic_image *image = add_image(images, MIC_MODULE_OTHER, map->path);
+struct mic_image *mic_images_plain(struct mic_images *images, uint8_t kind,
+                                   const struct mic_target_map *map) {
+  struct mic_image *image = add_image(images, kind, map->path);
   state_build_id(image, map);
-  image->kernel = names;
   return image;
 }
 
@@ -285,7 +287,9 @@ void mic_images_write_naming(const struct mic_images *images, struct mic_writer 
     struct mic_naming_row row = {
       .module = image->module,
       .state = later ? MIC_NAMING_LATER : MIC_NAMING_DONE,
-      .image = mic_writer_text(writer, image->elf && !later ? image->path : ""),
+      .image = mic_writer_text(writer, later        ? ""
+                                       : image->elf ? image->path
+                                                    : image->names_from),
       .debug = mic_writer_text(writer, image->names_debug),
       .named = image->named,
       .unnamed = image->locations - image->named,

@@ -26,19 +26,24 @@ struct mic_image {
   int fd;             /* -1 for the vDSO and for what could not be opened */
   const void *memory; /* the vDSO */
   size_t memory_size;
-  struct mic_elf *elf;             /* NULL when it is no ELF image or could not be opened */
-  struct mic_table *table;         /* NULL without elf */
-  char *path;                      /* in the target's own view */
-  char *root;                      /* "/proc/PID/root" of the process that first mapped it */
-  const char *problem;             /* why it has no table or was not proven; NULL: none */
-  uint8_t build_id[20];            /* as others state it, where there is no elf to ask */
-  uint32_t build_id_size;          /* 0: nobody does */
-  struct mic_kernel_names *kernel; /* names of the kernel's code, instead of elf's; borrowed */
-  uint32_t locations, named;       /* in it; named by the naming thread */
-  char *names_problem;             /* why names are missing; the naming thread's */
-  char *names_debug; /* the separate debug file that names came from; the naming thread's */
-  struct stat stat;  /* of fd, when opened */
-  uint32_t next;     /* another image of the same device and inode, or MIC_NONE */
+  struct mic_elf *elf;     /* NULL when it is no ELF image or could not be opened */
+  struct mic_table *table; /* NULL without elf */
+  char *path;              /* in the target's own view */
+  char *root;              /* "/proc/PID/root" of the process that first mapped it */
+  const char *problem;     /* why it has no table or was not proven; NULL: none */
+  uint8_t build_id[20];    /* as others state it, where there is no elf to ask */
+  uint32_t build_id_size;  /* 0: nobody does */
+  /* Names instead of elf's: of the kernel's code, borrowed; of code that a process made, owned; of
+   * a BPF program, which is one function, owned.  NULL: there are none. */
+  struct mic_kernel_names *kernel;
+  struct mic_made_code *made;
+  char *function;
+  const char *names_from;    /* what such names are from; static, or the path; NULL: none */
+  uint32_t locations, named; /* in it; named by the naming thread */
+  char *names_problem;       /* why names are missing; the naming thread's */
+  char *names_debug;         /* the separate debug file that names came from; the naming thread's */
+  struct stat stat;          /* of fd, when opened */
+  uint32_t next;             /* another image of the same device and inode, or MIC_NONE */
 };
 
 struct mic_images {
@@ -51,9 +56,10 @@ struct mic_images {
 void mic_images_free(struct mic_images *images);
 /* The image of a file mapping or of a special one; NULL for anonymous memory. */
 struct mic_image *mic_images_find(struct mic_images *images, const struct mic_target_map *map);
-/* One for code of the kernel, of which no file is opened. */
-struct mic_image *mic_images_kernel(struct mic_images *images, const struct mic_target_map *map,
-                                    struct mic_kernel_names *names);
+/* One of which no file is opened: the kernel (MIC_MODULE_KERNEL), what it loaded, or what a process
+ * made.  Its names are for the caller to set. */
+struct mic_image *mic_images_plain(struct mic_images *images, uint8_t kind,
+                                   const struct mic_target_map *map);
 /* What the unwinder needs to know of the mapping: kind, table and bias. */
 /* No byte of its file was written since it was opened. */
 bool mic_image_unchanged(const struct mic_image *image);

@@ -1,4 +1,4 @@
-/* kernel.c - /sys/kernel/notes and /proc/kallsyms. */
+/* kernel.c - /sys/kernel/notes, /proc/kallsyms, and what is loaded beside the kernel. */
 #include "target/kernel.h"
 
 #include <elf.h>
@@ -11,23 +11,32 @@
 
 struct function {
   uint64_t address;
-  uint32_t name;
+  uint32_t name, module; /* of the kernel's names; MIC_NONE: the kernel itself */
 };
 
 struct mic_kernel_names {
+  char *root;
   struct mic_interner names;
   MIC_VEC(struct function) functions; /* by address */
-  uint64_t end;                       /* of the kernel's code: _etext */
+  MIC_VEC(struct function) loaded;    /* of modules, in the kernel's order */
+  uint64_t end;                       /* of its code */
+  MIC_VEC(struct mic_kernel_names *) modules;
+  const struct mic_kernel_names *kernel; /* whose strings a module's names are; else itself */
 };
 
-/* The notes are few; a build ID's is among them (kernel/ksysfs.c, notes_read). */
-enum { NOTES_MAX = 64 * 1024 };
+enum {
+  NOTES_MAX = 64 * 1024, /* a build ID's is among a few (kernel/ksysfs.c, notes_read) */
+  PATH_BYTES = 512,
+  NAME_BYTES = 64 - 8 /* MODULE_NAME_LEN (include/linux/module.h) */
+};
 
 static size_t aligned(size_t size) { return (size + 3) & ~(size_t)3; }
 
-static bool same_build_id(const uint8_t *build_id, size_t size) {
+static bool has_build_id(const char *root, const char *path, const uint8_t *build_id, size_t size) {
+  char full[PATH_BYTES];
   uint8_t *bytes = mic_alloc(NOTES_MAX);
-  FILE *file = fopen("/sys/kernel/notes", "re");
+  snprintf(full, sizeof full, "%s%s", root, path);
+  FILE *file = fopen(full, "re");
   size_t got = file ? fread(bytes, 1, NOTES_MAX, file) : 0;
   if (file) fclose(file);
   struct mic_cursor c = mic_cursor(bytes, got);
@@ -46,15 +55,23 @@ static bool same_build_id(const uint8_t *build_id, size_t size) {
 
 /* One line, "ffffffff81000000 T _text", of functions and what bounds them; modules' names have a
  * fourth word in brackets. */
-static bool parse_line(char *line, uint64_t *address, const char **name) {
+static bool parse_line(char *line, uint64_t *address, const char **name, const char **module) {
   char *at;
   *address = strtoull(line, &at, 16);
   if (at == line || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ') return false;
-  size_t size = strcspn(at + 3, "\t\n");
-  bool whole = at[3 + size] == '\n';
-  at[3 + size] = '\0';
   *name = at + 3;
-  return size && whole;
+  at += 3 + strcspn(at + 3, "\t\n");
+  *module = NULL;
+  if (at == *name || !*at) return false;
+  if (*at == '\t') {
+    *at++ = '\0';
+    size_t size = strcspn(at, "]\n");
+    if (*at != '[' || at[size] != ']') return false;
+    *module = at + 1;
+    at += size;
+  }
+  *at = '\0';
+  return true;
 }
 
 static int by_address(const void *a, const void *b) {
@@ -63,49 +80,140 @@ static int by_address(const void *a, const void *b) {
   return x->name < y->name ? -1 : x->name > y->name;
 }
 
-static uint64_t read_names(struct mic_kernel_names *names) {
-  char line[1024]; /* KSYM_NAME_LEN is 512 */
-  const char *name;
-  uint64_t address, text = 0;
-  FILE *file = fopen("/proc/kallsyms", "re");
-  if (!file) return 0;
-  while (fgets(line, sizeof line, file)) {
-    if (!parse_line(line, &address, &name)) continue;
-    if (strcmp(name, "_text") == 0) text = address;
-    if (strcmp(name, "_etext") == 0) names->end = address;
-    *mic_vec_push(&names->functions) =
-      (struct function){address, mic_intern(&names->names, name, strlen(name))};
-  }
-  fclose(file);
+static void sort(struct mic_kernel_names *names) {
   if (names->functions.count)
     qsort(names->functions.at, names->functions.count, sizeof *names->functions.at, by_address);
-  return text;
 }
 
-struct mic_kernel_names *mic_kernel_names_open(const uint8_t *build_id, size_t size,
-                                               uint64_t text_address, const char **problem) {
-  *problem = "its build ID is not in the recording, so no names are proven";
-  if (!size) return NULL;
-  *problem = "it is not the kernel that runs here, whose names alone are known";
-  if (!same_build_id(build_id, size)) return NULL;
+/* The address of the symbol that tells where the kernel is, 0 when it does not tell. */
+static uint64_t read_names(struct mic_kernel_names *names, const char *symbol) {
+  char line[1024]; /* KSYM_NAME_LEN is 512 */
+  const char *name, *module;
+  uint64_t address, found = 0;
+  snprintf(line, sizeof line, "%s/proc/kallsyms", names->root);
+  FILE *file = fopen(line, "re");
+  if (!file) return 0;
+  while (fgets(line, sizeof line, file)) {
+    if (!parse_line(line, &address, &name, &module)) continue;
+    struct function function = {address, mic_intern(&names->names, name, strlen(name)), MIC_NONE};
+    if (module) {
+      function.module = mic_intern(&names->names, module, strlen(module));
+      *mic_vec_push(&names->loaded) = function;
+      continue;
+    }
+    if (strcmp(name, symbol) == 0) found = address;
+    if (strcmp(name, "_etext") == 0) names->end = address;
+    *mic_vec_push(&names->functions) = function;
+  }
+  fclose(file);
+  sort(names);
+  return found;
+}
+
+static struct mic_kernel_names *new_names(const char *root) {
   struct mic_kernel_names *names = mic_alloc(sizeof *names);
-  uint64_t text = read_names(names);
-  if (text && text == text_address) {
+  names->root = mic_strndup(root, strlen(root));
+  names->kernel = names;
+  return names;
+}
+
+struct mic_kernel_names *mic_kernel_names_open(const struct mic_kernel_text *text,
+                                               const char **problem) {
+  *problem = "its build ID is not in the recording, so no names are proven";
+  if (!text->build_id_size) return NULL;
+  *problem = "it is not the kernel that runs here, and no other's names are known here";
+  if (!has_build_id(text->root, "/sys/kernel/notes", text->build_id, text->build_id_size))
+    return NULL;
+  struct mic_kernel_names *names = new_names(text->root);
+  uint64_t address = read_names(names, text->symbol);
+  if (address && address == text->address) {
     *problem = NULL;
     return names;
   }
-  *problem = text ? "the same kernel runs here, but at other addresses"
-                  : "the kernel does not tell its addresses (kernel.kptr_restrict)";
+  *problem = address ? "the same kernel runs here, but at other addresses"
+                     : "the kernel does not tell its addresses (kernel.kptr_restrict)";
   mic_kernel_names_free(names);
   return NULL;
 }
 
 void mic_kernel_names_free(struct mic_kernel_names *names) {
   if (!names) return;
+  for (size_t i = 0; i < names->modules.count; i++) mic_kernel_names_free(names->modules.at[i]);
+  mic_vec_free(&names->modules);
   mic_interner_free(&names->names);
   mic_vec_free(&names->functions);
+  mic_vec_free(&names->loaded);
+  free(names->root);
   free(names);
 }
+
+/* ---- modules ---- */
+
+/* "[ext4]" and "/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz" are "ext4"; dashes in file names are
+ * underscores in modules (scripts/Makefile.lib, name-fix). */
+static bool module_name(const char *path, char out[NAME_BYTES]) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  size_t size = strlen(name);
+  if (name[0] == '[') {
+    const char *end = strchr(++name, ']');
+    size = end && !end[1] ? (size_t)(end - name) : 0;
+  } else {
+    const char *end = strstr(name, ".ko");
+    size = end && (!end[3] || end[3] == '.') ? (size_t)(end - name) : 0;
+  }
+  if (size == 0 || size >= NAME_BYTES) return false;
+  for (size_t i = 0; i < size; i++) out[i] = name[i] == '-' ? '_' : name[i];
+  out[size] = '\0';
+  return strcmp(out, ".") != 0 && strcmp(out, "..") != 0;
+}
+
+/* Where a module's code begins: "ext4 999424 1 - Live 0xffffffffc0000000"; 0: it is not told. */
+static uint64_t loaded_at(const char *root, const char *name) {
+  char path[PATH_BYTES], line[4096]; /* a line has the names of all that use the module */
+  uint64_t found = 0;
+  size_t size = strlen(name);
+  snprintf(path, sizeof path, "%s/proc/modules", root);
+  FILE *file = fopen(path, "re");
+  if (!file) return 0;
+  while (!found && fgets(line, sizeof line, file)) {
+    const char *address = strstr(line, " 0x");
+    if (strncmp(line, name, size) == 0 && line[size] == ' ' && address)
+      found = strtoull(address + 1, NULL, 16);
+  }
+  fclose(file);
+  return found;
+}
+
+struct mic_kernel_names *mic_kernel_names_module(struct mic_kernel_names *kernel,
+                                                 const struct mic_kernel_module *module,
+                                                 const char **problem) {
+  char name[NAME_BYTES], notes[NAME_BYTES + 64];
+  *problem = "its build ID is not in the recording, so no names are proven";
+  if (!module->build_id_size) return NULL;
+  *problem = "it is no module's name";
+  if (!module_name(module->path, name)) return NULL;
+  snprintf(notes, sizeof notes, "/sys/module/%s/notes/.note.gnu.build-id", name);
+  *problem = "no module with its build ID is loaded here";
+  if (!has_build_id(kernel->root, notes, module->build_id, module->build_id_size)) return NULL;
+  *problem = "the same module is loaded here, but at another address";
+  if (loaded_at(kernel->root, name) != module->address) return NULL;
+  struct mic_kernel_names *names = new_names(kernel->root);
+  uint32_t id = mic_interner_find(&kernel->names, name, strlen(name));
+  names->kernel = kernel;
+  names->end = module->size;
+  for (size_t i = 0; i < kernel->loaded.count; i++) {
+    struct function function = kernel->loaded.at[i];
+    if (function.module != id || function.address - module->address >= module->size) continue;
+    function.address -= module->address;
+    *mic_vec_push(&names->functions) = function;
+  }
+  sort(names);
+  *mic_vec_push(&kernel->modules) = names;
+  *problem = NULL;
+  return names;
+}
+
+/* ---- look up ---- */
 
 const char *mic_kernel_names_find(const struct mic_kernel_names *names, uint64_t address) {
   size_t low = 0, high = names->functions.count;
@@ -121,5 +229,5 @@ const char *mic_kernel_names_find(const struct mic_kernel_names *names, uint64_t
   /* Of several names of one address the first in the kernel's list. */
   while (low > 1 && names->functions.at[low - 2].address == names->functions.at[low - 1].address)
     low--;
-  return mic_interner_at(&names->names, names->functions.at[low - 1].name).bytes;
+  return mic_interner_at(&names->kernel->names, names->functions.at[low - 1].name).bytes;
 }

@@ -9,6 +9,7 @@
 #include "image/symbols.h"
 #include "target/image.h"
 #include "target/kernel.h"
+#include "target/made.h"
 #include "target/meanings.h"
 
 struct request {
@@ -62,8 +63,12 @@ static struct mic_symbols *symbols_of(struct mic_names *names, struct mic_image 
   return known->symbols;
 }
 
-static void name_kernel(struct mic_names *names, const struct request *request) {
-  const char *name = mic_kernel_names_find(request->image->kernel, request->vaddr);
+/* What is named by others than an ELF file. */
+static void name_plainly(struct mic_names *names, const struct request *request) {
+  const struct mic_image *image = request->image;
+  const char *name = image->function;
+  if (image->kernel) name = mic_kernel_names_find(image->kernel, request->vaddr);
+  if (image->made) mic_made_code_find(image->made, request->vaddr, &name);
   if (!name) return;
   struct mic_symbol symbol = {.name = name, .linkage_name = name};
   request->image->named++;
@@ -72,8 +77,8 @@ static void name_kernel(struct mic_names *names, const struct request *request) 
 
 static void name_location(struct mic_names *names, const struct request *request) {
   struct mic_image *image = request->image;
-  if (image->kernel) {
-    name_kernel(names, request);
+  if (!image->elf) {
+    name_plainly(names, request);
     return;
   }
   struct mic_symbols *symbols = symbols_of(names, image);

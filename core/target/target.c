@@ -10,8 +10,8 @@ static void ask_name(void *data, uint32_t location, const struct mic_frame *fram
   if (frame->module == MIC_NONE || frame->module >= target->images.all.count) return;
   struct mic_image *image = target->images.all.at[frame->module];
   image->locations++;
-  if ((image->elf || image->kernel) && target->names)
-    mic_names_ask(target->names, location, image, frame->offset);
+  bool has_names = image->elf || image->kernel || image->made || image->function;
+  if (has_names && target->names) mic_names_ask(target->names, location, image, frame->offset);
 }
 
 struct mic_target *mic_target_new(const struct mic_target_options *options) {
@@ -287,15 +287,6 @@ void mic_target_map(struct mic_target *target, const struct mic_target_map *map)
 
 void mic_target_foresee(struct mic_target *target, const struct mic_target_map *map) {
   mic_images_find(&target->images, map);
-}
-
-void mic_target_kernel(struct mic_target *target, const struct mic_target_map *map,
-                       struct mic_kernel_names *names, const char *problem) {
-  struct mic_mapping mapping = {.image = mic_images_kernel(&target->images, map, names)};
-  mapping.image->problem = problem;
-  mic_image_code(mapping.image, map, &mapping.code);
-  target->ended.count = 0;
-  mic_code_space_insert(&target->kernel_maps, &mapping, &target->ended);
 }
 
 static const struct mic_code *find_code(void *data, uint64_t address) {

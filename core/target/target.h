@@ -47,6 +47,12 @@ struct mic_target_map {
 int mic_target_open_mapped(const struct mic_target_map *map, const char **problem);
 
 struct mic_target_stack;
+struct mic_made_code;
+
+struct mic_made_process { /* whose code is asked for */
+  uint32_t pid;
+  uint64_t start_ns; /* since time zero; 0: it ran before */
+};
 
 struct mic_target_options {
   struct mic_writer *writer; /* borrowed */
@@ -61,6 +67,12 @@ struct mic_target_options {
   void (*on_stack)(void *data, const struct mic_target_stack *stack);
   void *stack_data;
   bool elsewhere; /* the processes do not run here: /proc says nothing of them */
+  /* Names of the code that a process made in anonymous memory (made.h), which the target then owns,
+   * or NULL: it stays without.  Asked once a process, when a sample is in such memory; *path, of
+   * what they are from, is copied.  NULL: no one knows. */
+  struct mic_made_code *(*open_made)(void *data, const struct mic_made_process *process,
+                                     char **path);
+  void *made_data;
 };
 
 struct mic_target *mic_target_new(const struct mic_target_options *options);
@@ -92,11 +104,16 @@ void mic_target_lost(struct mic_target *target);
 /* Every event stamped up to time_ns has been given. */
 void mic_target_time(struct mic_target *target, uint64_t time_ns);
 
-/* Code of the kernel, for samples that tell where they were in it. names (kernel.h) are borrowed
- * until the target is freed; NULL: its addresses stay without, for the reason given. */
+/* Code of the kernel (MIC_MODULE_KERNEL), or of a module it loaded (MIC_MODULE_LOADED), for samples
+ * that tell where they were in it. names (kernel.h) are borrowed until the target is freed; NULL:
+ * its addresses stay without, for the reason given. */
 struct mic_kernel_names;
-void mic_target_kernel(struct mic_target *target, const struct mic_target_map *map,
+void mic_target_kernel(struct mic_target *target, uint8_t kind, const struct mic_target_map *map,
                        struct mic_kernel_names *names, const char *problem);
+/* Code of the kernel that is one function, which the map's path names, as a BPF program. */
+void mic_target_loaded(struct mic_target *target, const struct mic_target_map *map);
+/* No longer there. */
+void mic_target_unloaded(struct mic_target *target, const struct mic_target_map *map);
 
 /* A stack as the kernel walked it: addresses, innermost first. */
 struct mic_target_chain {

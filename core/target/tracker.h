@@ -1,8 +1,8 @@
 /*
  * tracker.h - the inside of a target, shared by its files.
  *
- * target.c follows processes and threads, chain.c makes frames of addresses, adopt.c reads /proc,
- * write.c makes the rows.
+ * target.c follows processes and threads, chain.c makes frames of addresses, loaded.c follows what
+ * the kernel has loaded, adopt.c reads /proc, write.c makes the rows.
  */
 #ifndef MIC_TARGET_TRACKER_H
 #define MIC_TARGET_TRACKER_H
@@ -22,6 +22,8 @@ struct mic_process {
   uint64_t exec_ns;          /* of an exec whose program is not known yet; 0: none */
   uint64_t start_ns, end_ns; /* relative; end UINT64_MAX while it lives */
   struct mic_code_space maps;
+  struct mic_image *made; /* names of its anonymous code; NULL: none are known */
+  bool made_asked;
 };
 
 struct mic_thread {
@@ -71,7 +73,7 @@ void mic_target_map_into(struct mic_target *target, struct mic_process *process,
                          const struct mic_target_map *map);
 /* The frames of a chain: those inside the kernel, then *frames as unwound from registers and copy,
  * which ended for a reason, or the chain's own. Gives why the stack ends. */
-enum mic_end mic_target_chain_frames(struct mic_target *target, const struct mic_process *process,
+enum mic_end mic_target_chain_frames(struct mic_target *target, struct mic_process *process,
                                      const struct mic_target_chain *chain, enum mic_end end,
                                      const struct mic_frame **frames, size_t *count);
 /* Write the rows of mappings that ended. */

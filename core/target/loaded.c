@@ -1,0 +1,43 @@
+/* loaded.c - the kernel's code over time: itself, its modules, BPF programs. */
+#include <string.h>
+
+#include "target/tracker.h"
+
+static void put(struct mic_target *target, const struct mic_target_map *map,
+                struct mic_image *image) {
+  struct mic_mapping mapping = {.image = image};
+  mic_image_code(image, map, &mapping.code);
+  /* What is loaded has offsets of its own, as it lies elsewhere each time. */
+  if (image && image->kind == MIC_MODULE_LOADED) mapping.code.bias = map->address;
+  target->ended.count = 0;
+  mic_code_space_insert(&target->kernel_maps, &mapping, &target->ended);
+}
+
+void mic_target_kernel(struct mic_target *target, uint8_t kind, const struct mic_target_map *map,
+                       struct mic_kernel_names *names, const char *problem) {
+  struct mic_image *image = mic_images_plain(&target->images, kind, map);
+  image->kernel = names;
+  image->problem = problem;
+  if (names) image->names_from = "/proc/kallsyms";
+  put(target, map, image);
+}
+
+/* The same program at the same place: perf tells of what ran before, and the kernel may again. */
+static bool is_known(const struct mic_target *target, const struct mic_target_map *map) {
+  const struct mic_mapping *known = mic_code_space_find(&target->kernel_maps, map->address);
+  return known && known->image && known->image->function && known->code.start == map->address &&
+         known->code.end - known->code.start == map->size &&
+         strcmp(known->image->function, map->path) == 0;
+}
+
+void mic_target_loaded(struct mic_target *target, const struct mic_target_map *map) {
+  if (is_known(target, map)) return;
+  struct mic_image *image = mic_images_plain(&target->images, MIC_MODULE_LOADED, map);
+  image->function = mic_strndup(map->path, strlen(map->path));
+  image->names_from = "the recording";
+  put(target, map, image);
+}
+
+void mic_target_unloaded(struct mic_target *target, const struct mic_target_map *map) {
+  put(target, map, NULL);
+}
