@@ -390,6 +390,8 @@ static int read_all(struct mic_perfdata *p, struct mic_error *err) {
     .writer = p->writer,
     .open_image = mic_perfdata_open_image,
     .open_data = p,
+    .open_made = mic_perfdata_open_made,
+    .made_data = p,
     .names_later = !p->files,
     .elsewhere = true,
   };
@@ -495,6 +497,7 @@ MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *wri
     .name = mic_input_name(input),
     .files = true,
     .folders = folders,
+    .ended_wall_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec,
     .writer = writer,
   };
   code = read_asked(&asked, result, err);

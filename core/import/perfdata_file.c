@@ -162,6 +162,14 @@ static void fact_of(struct mic_perfdata *p, const char *key, struct mic_cursor c
   if (text && size && size <= FACT_BYTES) mic_perfdata_fact(p, key, text, size);
 }
 
+static void read_host(struct mic_perfdata *p, struct mic_cursor c) {
+  struct mic_cursor again = c;
+  size_t size;
+  const char *text = text_of(&again, &size);
+  if (text) snprintf(p->host, sizeof p->host, "%.*s", (int)(size < 255 ? size : 255), text);
+  fact_of(p, "host", c);
+}
+
 static void read_command(struct mic_perfdata *p, struct mic_cursor c) {
   MIC_VEC(char) line = {0};
   uint32_t count = mic_cursor_u32(&c);
@@ -257,7 +265,7 @@ static int read_feature(struct mic_perfdata *p, uint64_t feature, struct mic_cur
     while (mic_cursor_left(&c) && read_build_id(p, &c)) {
     }
     break;
-  case FEATURE_HOSTNAME: fact_of(p, "host", c); break;
+  case FEATURE_HOSTNAME: read_host(p, c); break;
   case FEATURE_OSRELEASE: fact_of(p, "kernel", c); break;
   case FEATURE_VERSION: fact_of(p, "perf", c); break;
   case FEATURE_CPUDESC: fact_of(p, "cpu", c); break;

@@ -3,7 +3,8 @@
  *
  * perfdata_file.c reads what stands around the records (header, attributes, features), and the same
  * facts where a pipe has them as records; perfdata_order.c finds the records and gives them in
- * order of time; perfdata_image.c opens files by build ID; perfdata.c hands records to the target.
+ * order of time; perfdata_image.c opens files by build ID, perfdata_made.c perf maps; perfdata.c
+ * hands records to the target.
  */
 #ifndef MIC_IMPORT_PERFDATA_INSIDE_H
 #define MIC_IMPORT_PERFDATA_INSIDE_H
@@ -64,6 +65,8 @@ struct mic_perfdata {
   uint64_t data, data_end;    /* where its records lie */
   uint64_t features[4];       /* bits */
   bool features_known;        /* perf ended well */
+  char host[256];             /* where it was recorded; "": not told (HOST_NAME_MAX is 64) */
+  uint64_t ended_wall_ns;     /* when the file was last written, by the wall clock; 0: not known */
   MIC_VEC(struct mic_perfdata_event) events;
   struct mic_map by_id;      /* an event's id -> its number */
   struct mic_interner paths; /* of build IDs, by the same number */
@@ -77,7 +80,6 @@ struct mic_perfdata {
   struct mic_target *target;
   struct mic_kernel_names *kernel;
   const char *kernel_problem; /* why it has no names; NULL: it has, or nothing told of it yet */
-  const struct mic_record *mapped; /* the mapping whose image is being opened */
   struct mic_perfdata_result *result;
   uint64_t start_ns, end_ns; /* the times of the first and the last record that has one */
   bool started, sources;
@@ -119,6 +121,10 @@ struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint
 
 /* ---- perfdata_image.c ---- */
 int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const char **problem);
+
+/* ---- perfdata_made.c ---- */
+struct mic_made_code *mic_perfdata_open_made(void *data, const struct mic_made_process *process,
+                                             char **path);
 
 /* ---- perfdata.c ---- */
 void mic_perfdata_take(struct mic_perfdata *p, const struct mic_perfdata_waiting *waiting);

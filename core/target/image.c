@@ -190,7 +190,8 @@ static struct mic_image *file_image(struct mic_images *images, const struct mic_
 static bool is_anonymous(const struct mic_target_map *map) {
   /* Shared anonymous memory has an inode of the kernel's own (mm/shmem.c, shmem_zero_setup). */
   return map->inode == 0 || strncmp(map->path, "/dev/zero", 9) == 0 ||
-         strncmp(map->path, "/SYSV", 5) == 0 || strncmp(map->path, "anon_inode:", 11) == 0;
+         strncmp(map->path, "/anon_hugepage", 14) == 0 || strncmp(map->path, "/SYSV", 5) == 0 ||
+         strncmp(map->path, "anon_inode:", 11) == 0;
 }
 
 struct mic_image *mic_images_find(struct mic_images *images, const struct mic_target_map *map) {

@@ -22,19 +22,18 @@ void mic_target_kernel(struct mic_target *target, uint8_t kind, const struct mic
   put(target, map, image);
 }
 
-/* The same program at the same place: perf tells of what ran before, and the kernel may again. */
-static bool is_known(const struct mic_target *target, const struct mic_target_map *map) {
-  const struct mic_mapping *known = mic_code_space_find(&target->kernel_maps, map->address);
-  return known && known->image && known->image->function && known->code.start == map->address &&
-         known->code.end - known->code.start == map->size &&
-         strcmp(known->image->function, map->path) == 0;
-}
-
+/* A program that is loaded again is the same one: its name has a tag of its instructions
+ * (kernel/bpf/core.c, bpf_prog_calc_tag). */
 void mic_target_loaded(struct mic_target *target, const struct mic_target_map *map) {
-  if (is_known(target, map)) return;
-  struct mic_image *image = mic_images_plain(&target->images, MIC_MODULE_LOADED, map);
-  image->function = mic_strndup(map->path, strlen(map->path));
-  image->names_from = "the recording";
+  uint32_t name = mic_writer_text(target->writer, map->path);
+  uint32_t known = mic_map_get(&target->loaded, name, map->size);
+  struct mic_image *image = known == MIC_NONE ? NULL : target->images.all.at[known];
+  if (!image) {
+    image = mic_images_plain(&target->images, MIC_MODULE_LOADED, map);
+    image->function = mic_strndup(map->path, strlen(map->path));
+    image->names_from = "the recording";
+    mic_map_put(&target->loaded, name, map->size, image->module);
+  }
   put(target, map, image);
 }
 

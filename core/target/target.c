@@ -46,6 +46,7 @@ void mic_target_free(struct mic_target *target) {
   mic_map_free(&target->by_pid);
   mic_map_free(&target->by_tid);
   mic_map_free(&target->problems);
+  mic_map_free(&target->loaded);
   mic_vec_free(&target->problem_rows);
   mic_vec_free(&target->ended);
   mic_vec_free(&target->kernel_maps.all);
