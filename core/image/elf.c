@@ -258,9 +258,25 @@ bool mic_elf_is_code(const struct mic_elf *elf, uint64_t vaddr, uint64_t size) {
   return false;
 }
 
+/* Images without program headers, as perf inject wrote them for jitdump before Linux 6.2, have
+ * sections alone. */
+static bool by_section(const struct mic_elf *elf, uint64_t offset, uint32_t flags,
+                       uint64_t *vaddr) {
+  for (uint64_t i = 1; i < elf->section_count; i++) {
+    Elf64_Shdr s;
+    if (!mic_elf_section_header(elf, i, &s) || s.sh_type != SHT_PROGBITS) continue;
+    if (!(s.sh_flags & SHF_ALLOC) || (flags & PF_X && !(s.sh_flags & SHF_EXECINSTR))) continue;
+    if (offset < s.sh_offset || offset - s.sh_offset >= s.sh_size) continue;
+    *vaddr = s.sh_addr + (offset - s.sh_offset);
+    return true;
+  }
+  return false;
+}
+
 bool mic_elf_vaddr_of_offset(const struct mic_elf *elf, uint64_t offset, uint32_t flags,
                              uint64_t *vaddr) {
   int best = 0;
+  if (elf->segments.count == 0) return by_section(elf, offset, flags, vaddr);
   for (size_t i = 0; i < elf->segments.count; i++) {
     const struct mic_elf_segment *s = &elf->segments.at[i];
     if ((s->flags & flags) != flags) continue;

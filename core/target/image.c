@@ -242,10 +242,16 @@ void mic_image_code(const struct mic_image *image, const struct mic_target_map *
   if (image->kind == MIC_MODULE_VSYSCALL) code->kind = MIC_CODE_VSYSCALL;
   if (!image->elf || !image->table) return;
   const struct mic_elf_segment *segment = segment_of(image->elf, map);
-  if (!segment) return;
+  uint64_t vaddr;
+  size_t count;
+  mic_elf_segments(image->elf, &count);
+  if (segment)
+    vaddr = segment->vaddr - segment->offset + map->file_offset;
+  else if (count || !mic_elf_vaddr_of_offset(image->elf, map->file_offset, PF_X, &vaddr))
+    return;
   code->kind = MIC_CODE_IMAGE;
   code->table = image->table;
-  code->bias = map->address - (segment->vaddr - segment->offset + map->file_offset);
+  code->bias = map->address - vaddr;
 }
 
 static const char *last_part(const char *path) {

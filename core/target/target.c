@@ -1,8 +1,10 @@
 /* target.c - processes and threads over time, and the samples taken of them. */
 #include "target/target.h"
 
+#include <elf.h>
 #include <string.h>
 
+#include "image/elf.h"
 #include "target/tracker.h"
 
 static void ask_name(void *data, uint32_t location, const struct mic_frame *frame) {
@@ -11,7 +13,13 @@ static void ask_name(void *data, uint32_t location, const struct mic_frame *fram
   struct mic_image *image = target->images.all.at[frame->module];
   image->locations++;
   bool has_names = image->elf || image->kernel || image->made || image->function;
-  if (has_names && target->names) mic_names_ask(target->names, location, image, frame->offset);
+  uint64_t vaddr = frame->offset;
+  if (!has_names || !target->names) return;
+  /* A place in the file, where its mapping was not understood. */
+  if (frame->kind == MIC_LOCATION_FILE &&
+      (!image->elf || !mic_elf_vaddr_of_offset(image->elf, vaddr, PF_X, &vaddr)))
+    return;
+  mic_names_ask(target->names, location, image, vaddr);
 }
 
 struct mic_target *mic_target_new(const struct mic_target_options *options) {
