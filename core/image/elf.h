@@ -66,9 +66,10 @@ const uint8_t *mic_elf_at(const struct mic_elf *elf, uint64_t vaddr, size_t *lef
 /* The address is in an executable segment, and so are the size - 1 that follow it. */
 bool mic_elf_is_code(const struct mic_elf *elf, uint64_t vaddr, uint64_t size);
 /* The ELF address that a file offset is loaded at, through the PT_LOAD (of those with the flags)
- * that holds it, or where there are none at all through a section; false when none does.  The bias belongs to a segment, not to a file.  Segments are
- * mapped by pages and two can share one: an offset that begins a segment's first page means that
- * segment, so the file offset of a mapping's start gives the mapping's bias. */
+ * that holds it, or where there are none at all through a section; false when none does.  The bias
+ * belongs to a segment, not to a file.  Segments are mapped by pages and two can share one: an
+ * offset that begins a segment's first page means that segment, so the file offset of a mapping's
+ * start gives the mapping's bias. */
 bool mic_elf_vaddr_of_offset(const struct mic_elf *elf, uint64_t offset, uint32_t flags,
                              uint64_t *vaddr);
 

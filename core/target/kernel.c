@@ -153,7 +153,7 @@ void mic_kernel_names_free(struct mic_kernel_names *names) {
  * underscores in modules (scripts/Makefile.lib, name-fix). */
 static bool module_name(const char *path, char out[NAME_BYTES]) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-  size_t size = strlen(name);
+  size_t size;
   if (name[0] == '[') {
     const char *end = strchr(++name, ']');
     size = end && !end[1] ? (size_t)(end - name) : 0;

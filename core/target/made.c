@@ -93,9 +93,11 @@ static void add_piece(struct mic_made_code *code, uint64_t start, uint32_t name)
 /* One sweep: how many lines of each name are open, how many names that is, and the sum of these
  * names' numbers, which is the number when there is one. */
 static void flatten(struct mic_made_code *code, edges_vec *edges) {
+  if (edges->count == 0) return;
   uint32_t *open = mic_alloc((code->names.strings.count + 1) * sizeof *open), names = 0;
   uint64_t sum = 0;
-  if (edges->count) qsort(edges->at, edges->count, sizeof *edges->at, by_address);
+  mic_vec_reserve(&code->pieces, edges->count);
+  qsort(edges->at, edges->count, sizeof *edges->at, by_address);
   for (size_t i = 0; i < edges->count; i++) {
     const struct edge *e = &edges->at[i];
     uint32_t before = open[e->name];

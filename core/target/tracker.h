@@ -59,7 +59,7 @@ struct mic_target {
   uint64_t samples, frames, stack_bytes;
   mic_mappings ended; /* scratch */
   struct mic_code_space kernel_maps;
-  struct mic_map loaded; /* (name, size) of functions that the kernel made -> image */
+  struct mic_map loaded;           /* (name, size) of functions that the kernel made -> image */
   MIC_VEC(struct mic_frame) chain; /* scratch */
 };
 
