@@ -173,7 +173,7 @@ enum mic_made mic_made_code_find(const struct mic_made_code *code, uint64_t addr
   *name = NULL;
   if (id == MIC_NONE) return MIC_MADE_NONE;
   if (id == AMBIGUOUS) return MIC_MADE_AMBIGUOUS;
-  *name = code->names.strings.at[id].bytes;
+  *name = mic_interner_at(&code->names, id).bytes;
   return MIC_MADE_NAMED;
 }
 
