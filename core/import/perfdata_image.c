@@ -11,21 +11,17 @@
 
 enum { PATH_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
 
-/* The vDSO of this kernel, when it is the one that was mapped. */
-static int open_vdso(const struct mic_target_map *map, const char **problem) {
+/* The vDSO of this kernel, when it is the one that was mapped; else -1. */
+static int open_vdso(const struct mic_target_map *map) {
   size_t size;
   const void *bytes = mic_elf_own_vdso(&size);
   struct mic_elf *elf = NULL;
-  *problem = "the vDSO that was mapped is not this kernel's";
   if (!bytes || mic_elf_open_memory(bytes, size, "[vdso]", &elf, NULL) != 0) return -1;
   bool same = mic_build_id_is(elf, map->build_id, map->build_id_size);
   mic_elf_close(elf);
   if (!same) return -1;
   int fd = memfd_create("vdso", MFD_CLOEXEC);
-  if (fd >= 0 && write(fd, bytes, size) == (ssize_t)size) {
-    *problem = NULL;
-    return fd;
-  }
+  if (fd >= 0 && write(fd, bytes, size) == (ssize_t)size) return fd;
   if (fd >= 0) close(fd);
   return -1;
 }
@@ -51,9 +47,9 @@ static int open_proven(struct search *search, const char *path, bool own) {
 }
 
 /* By build ID below a folder, as debuggers and as perf lay images out (tools/perf/util/build-id.c:
- * a folder for each, with the image as `elf`). */
+ * a folder for each, with the image as `elf` or `vdso`). */
 static int open_by_id(struct search *search, const char *folder) {
-  static const char *const endings[] = {"", "/elf"};
+  static const char *const endings[] = {"", "/elf", "/vdso"};
   char hex[MIC_BUILD_ID_TEXT], path[PATH_BYTES];
   int fd = -1;
   mic_build_id_text(search->map->build_id, search->map->build_id_size, hex);
@@ -92,8 +88,11 @@ int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const 
   if (!map->build_id_size) return -1;
   *problem = "files of this machine are not opened";
   if (!p->files) return -1;
-  if (strcmp(map->path, "[vdso]") == 0) return open_vdso(map, problem);
-  int fd = map->path[0] == '/' ? open_proven(&search, map->path, true) : -1;
+  int fd = -1;
+  if (strcmp(map->path, "[vdso]") == 0)
+    fd = open_vdso(map);
+  else if (map->path[0] == '/')
+    fd = open_proven(&search, map->path, true);
   for (const char *const *folder = p->folders; folder && *folder && fd < 0; folder++)
     fd = open_below(&search, *folder);
   if (fd < 0) fd = open_cached(&search);
