@@ -25,6 +25,7 @@ local M = {}
 local SHIPPED = {
   "usprof",
   "pprof",
+  "pprof-legacy",
   "perf",
   "perf-script",
   "firefox",

@@ -1,0 +1,14 @@
+/* legacy_fuzz.c - any bytes as an old profile. */
+#include "import/fuzz.h"
+#include "import/legacy.h"
+
+static int import(struct mic_input *input, struct mic_writer *writer, struct mic_error *err) {
+  struct mic_legacy_result result;
+  return mic_legacy_read(input, writer, &result, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  fuzz_import(bytes, size, import);
+  return 0;
+}
