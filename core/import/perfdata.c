@@ -135,6 +135,14 @@ static void take_module(struct mic_perfdata *p, const struct mic_record *record)
   mic_target_kernel(p->target, MIC_MODULE_LOADED, &map, names, problem);
 }
 
+/* perf tells of the kernel's code to _etext.  What ran when it started lies after its data; up to
+ * where modules may be, all is the kernel's own (Documentation/arch/x86/x86_64/mm.rst). */
+static void extend_kernel(struct mic_target_map *map) {
+  uint64_t lowest = 0xffffffff80000000, modules = 0xffffffffa0000000;
+  if (map->address >= lowest && map->address < modules && map->size < modules - map->address)
+    map->size = modules - map->address;
+}
+
 /* "[kernel.kallsyms]_text" tells where _text is in pgoff; others are modules. */
 static void take_kernel(struct mic_perfdata *p, const struct mic_record *record) {
   static const char kernel[] = "[kernel.kallsyms]";
@@ -145,6 +153,7 @@ static void take_kernel(struct mic_perfdata *p, const struct mic_record *record)
   struct mic_target_map map = map_of(record, kernel);
   state_build_id(p, record, &map);
   ask_kernel(p, &map, record->name + sizeof kernel - 1, record->pgoff);
+  extend_kernel(&map);
   mic_target_kernel(p->target, MIC_MODULE_KERNEL, &map, p->kernel, p->kernel_problem);
 }
 

@@ -20,6 +20,8 @@ struct mic_kernel_names {
   MIC_VEC(struct function) functions; /* by address */
   MIC_VEC(struct function) loaded;    /* of modules, in the kernel's order */
   uint64_t end;                       /* of its code */
+  /* Code that ran when the kernel started; the first task's callers are in it for ever. */
+  uint64_t init_start, init_end;
   MIC_VEC(struct mic_kernel_names *) modules;
   const struct mic_kernel_names *kernel; /* whose strings a module's names are; else itself */
 };
@@ -103,6 +105,8 @@ static uint64_t read_names(struct mic_kernel_names *names, const char *symbol) {
     }
     if (strcmp(name, symbol) == 0) found = address;
     if (strcmp(name, "_etext") == 0) names->end = address;
+    if (strcmp(name, "_sinittext") == 0) names->init_start = address;
+    if (strcmp(name, "_einittext") == 0) names->init_end = address;
     *mic_vec_push(&names->functions) = function;
   }
   fclose(file);
@@ -217,7 +221,8 @@ struct mic_kernel_names *mic_kernel_names_module(struct mic_kernel_names *kernel
 
 const char *mic_kernel_names_find(const struct mic_kernel_names *names, uint64_t address) {
   size_t low = 0, high = names->functions.count;
-  if (address >= names->end) return NULL;
+  bool starts = address >= names->init_start && address < names->init_end;
+  if (address >= names->end && !starts) return NULL;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (names->functions.at[middle].address <= address)

@@ -58,6 +58,9 @@ static int begin(void **state) {
                              "ffffffff81000200 T strong\n"
                              "ffffffff81000300 D data\n"
                              "ffffffff81001000 T _etext\n"
+                             "ffffffff81003000 T _sinittext\n"
+                             "ffffffff81003010 T start\n"
+                             "ffffffff81004000 T _einittext\n"
                              "ffffffffc0100000 t first\t[snd_pcm]\n"
                              "ffffffffc0100080 T second\t[snd_pcm]\n"
                              "ffffffffc0300000 t other\t[snd_pcm2]\n"
@@ -97,6 +100,9 @@ static void names_the_kernel(void **state) {
   assert_string_equal(mic_kernel_names_find(names, TOP + TEXT + 0x350), "weak");
   assert_null(mic_kernel_names_find(names, TOP + TEXT - 1));
   assert_null(mic_kernel_names_find(names, TOP + TEXT + 0x1000));
+  assert_null(mic_kernel_names_find(names, TOP + TEXT + 0x2fff));
+  assert_string_equal(mic_kernel_names_find(names, TOP + TEXT + 0x3fff), "start");
+  assert_null(mic_kernel_names_find(names, TOP + TEXT + 0x4000));
   assert_null(mic_kernel_names_find(names, MODULE));
   mic_kernel_names_free(names);
 }

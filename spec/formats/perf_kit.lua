@@ -66,7 +66,15 @@ local function place_in_file(path, address)
   return address
 end
 
-local function frames(cap, node)
+-- The name of the function that holds each location's code, by location.
+local function names_of(cap)
+  local out, location = {}, cap:array("lines", "location")
+  local fn, name = cap:array("lines", "function"), cap:array("functions", "name")
+  for i = 0, cap:rows("lines") - 1 do out[location[i]] = cap:string(name[fn[i]]) end
+  return out
+end
+
+local function frames(cap, node, names)
   local parent, location = cap:array("stacks", "parent"), cap:array("stacks", "location")
   local kind, offset = cap:array("locations", "kind"), cap:array("locations", "offset")
   local module, paths = cap:array("locations", "module"), cap:array("modules", "path")
@@ -75,7 +83,7 @@ local function frames(cap, node)
     local l = location[node]
     local at, path = offset[l], module[l] ~= capture.NONE and cap:string(paths[module[l]]) or ""
     if kind[l] <= SIGNAL and path:sub(1, 1) == "/" then at = place_in_file(path, at) end
-    out[#out + 1] = { offset = at, kind = kind[l], path = path, ip = hex(at) }
+    out[#out + 1] = { offset = at, kind = kind[l], path = path, ip = hex(at), name = names[l] }
     node = parent[node]
   end
   return out, cap:array("stacks", "end")[node]
@@ -89,8 +97,9 @@ function M.ours(path)
     local tid, out = cap:array("threads", "tid"), {}
     local time, thread = cap:array("samples", "time_ns"), cap:array("samples", "thread")
     local stack, weight = cap:array("samples", "stack"), cap:array("samples", "weight")
+    local names = names_of(cap)
     for i = 0, cap:rows("samples") - 1 do
-      local list, reason = frames(cap, stack[i])
+      local list, reason = frames(cap, stack[i], names)
       out[#out + 1] = { tid = tid[thread[i]], time = digits(start + time[i]),
         period = tonumber(weight[i]), frames = list, whole = reason == OUTERMOST or reason == ENTRY,
         reason = reason }
