@@ -120,13 +120,11 @@ static const char *const *dirs_of(const struct mic_debugfile_search *search) {
 
 /* DIR/.build-id/ab/cdef.debug */
 static bool try_build_id(const struct hunt *hunt) {
-  if (hunt->build_id_size < 2) return false;
-  char hex[MIC_BUILD_ID_TEXT], path[PATH_MAX_BYTES];
-  mic_build_id_text(hunt->build_id, hunt->build_id_size, hex);
-  for (const char *const *dir = dirs_of(hunt->search); *dir; dir++) {
-    int size = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", *dir, hex, hex + 2);
-    if (size > 0 && size < (int)sizeof path && try_roots(hunt, path)) return true;
-  }
+  char path[PATH_MAX_BYTES];
+  for (const char *const *dir = dirs_of(hunt->search); *dir; dir++)
+    if (mic_build_id_path(*dir, hunt->build_id, hunt->build_id_size, ".debug", path, sizeof path) &&
+        try_roots(hunt, path))
+      return true;
   return false;
 }
 

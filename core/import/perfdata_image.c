@@ -1,6 +1,5 @@
 /* perfdata_image.c - files of this machine that have the build ID which a perf.data tells. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,18 +45,13 @@ static int open_proven(struct search *search, const char *path, bool own) {
   return -1;
 }
 
-/* By build ID below a folder, as debuggers and as perf lay images out (tools/perf/util/build-id.c:
- * a folder for each, with the image as `elf` or `vdso`). */
 static int open_by_id(struct search *search, const char *folder) {
-  static const char *const endings[] = {"", "/elf", "/vdso"};
-  char hex[MIC_BUILD_ID_TEXT], path[PATH_BYTES];
+  const struct mic_target_map *map = search->map;
+  char path[PATH_BYTES];
   int fd = -1;
-  mic_build_id_text(search->map->build_id, search->map->build_id_size, hex);
-  for (size_t i = 0; i < sizeof endings / sizeof *endings && fd < 0; i++) {
-    int size =
-      snprintf(path, sizeof path, "%s/.build-id/%.2s/%s%s", folder, hex, hex + 2, endings[i]);
-    if (size > 0 && (size_t)size < sizeof path) fd = open_proven(search, path, false);
-  }
+  for (const char *const *ending = mic_build_id_images; *ending && fd < 0; ending++)
+    if (mic_build_id_path(folder, map->build_id, map->build_id_size, *ending, path, sizeof path))
+      fd = open_proven(search, path, false);
   return fd;
 }
 
@@ -70,14 +64,9 @@ static int open_below(struct search *search, const char *folder) {
   return fd < 0 ? open_by_id(search, folder) : fd;
 }
 
-/* What `perf record` keeps of each image that it saw, in ~/.debug unless told otherwise. */
 static int open_cached(struct search *search) {
-  const char *told = secure_getenv("PERF_BUILDID_DIR"), *home = secure_getenv("HOME");
-  char path[PATH_BYTES];
-  if (told) return open_by_id(search, told);
-  if (!home) return -1;
-  int size = snprintf(path, sizeof path, "%s/.debug", home);
-  return size > 0 && (size_t)size < sizeof path ? open_by_id(search, path) : -1;
+  char folder[PATH_BYTES];
+  return mic_build_id_perf_folder(folder, sizeof folder) ? open_by_id(search, folder) : -1;
 }
 
 int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const char **problem) {

@@ -45,14 +45,32 @@ static bool try_joined(struct mic_finder *f, const struct mic_wanted *wanted, co
   return size > 0 && (size_t)size < sizeof path && try_path(f, wanted, path, out);
 }
 
-/* FOLDER/.build-id/ab/cdef, with a suffix. */
-static bool try_build_id(struct mic_finder *f, const struct mic_wanted *wanted,
-                         const char *const *folders, const char *suffix, struct mic_found *out) {
-  char hex[MIC_BUILD_ID_TEXT], name[sizeof hex + 32];
-  mic_build_id_text(wanted->build_id, wanted->build_id_size, hex);
-  snprintf(name, sizeof name, ".build-id/%.2s/%s%s", hex, hex + 2, suffix);
-  for (; folders && *folders; folders++)
-    if (try_joined(f, wanted, *folders, name, out)) return true;
+static bool try_build_id(struct mic_finder *f, const struct mic_wanted *wanted, const char *folder,
+                         const char *ending, struct mic_found *out) {
+  char path[PATH_BYTES];
+  return mic_build_id_path(folder, wanted->build_id, wanted->build_id_size, ending, path,
+                           sizeof path) &&
+         try_path(f, wanted, path, out);
+}
+
+/* An image by its build ID in a folder. */
+static bool try_image(struct mic_finder *f, const struct mic_wanted *wanted, const char *folder,
+                      struct mic_found *out) {
+  for (const char *const *ending = mic_build_id_images; *ending; ending++)
+    if (try_build_id(f, wanted, folder, *ending, out)) return true;
+  return false;
+}
+
+static bool try_perf_folder(struct mic_finder *f, const struct mic_wanted *wanted,
+                            struct mic_found *out) {
+  char folder[PATH_BYTES];
+  return mic_build_id_perf_folder(folder, sizeof folder) && try_image(f, wanted, folder, out);
+}
+
+static bool try_debug_files(struct mic_finder *f, const struct mic_wanted *wanted,
+                            struct mic_found *out) {
+  for (const char *const *folder = f->debug_dirs; folder && *folder; folder++)
+    if (try_build_id(f, wanted, *folder, ".debug", out)) return true;
   return false;
 }
 
@@ -61,7 +79,9 @@ static bool try_folders(struct mic_finder *f, const struct mic_wanted *wanted,
                         struct mic_found *out) {
   for (const char *const *folder = f->folders; folder && *folder; folder++)
     if (wanted->path[0] == '/' && try_joined(f, wanted, *folder, wanted->path, out)) return true;
-  return try_build_id(f, wanted, f->debug_dirs, "", out);
+  for (const char *const *folder = f->debug_dirs; folder && *folder; folder++)
+    if (try_image(f, wanted, *folder, out)) return true;
+  return false;
 }
 
 static bool try_scan(struct mic_finder *f, const struct mic_wanted *wanted, enum mic_scan_role role,
@@ -144,7 +164,7 @@ static bool find_image(struct mic_finder *f, const struct mic_wanted *wanted,
   if (wanted->kind == MIC_MODULE_VDSO && try_vdso(f, wanted, out)) return true;
   if (wanted->path[0] == '/' && try_path(f, wanted, wanted->path, out)) return true;
   return try_folders(f, wanted, out) || try_scan(f, wanted, MIC_SCAN_IMAGE, out) ||
-         try_kept(f, wanted, out);
+         try_perf_folder(f, wanted, out) || try_kept(f, wanted, out);
 }
 
 bool mic_finder_image(struct mic_finder *f, const struct mic_wanted *wanted,
@@ -154,8 +174,8 @@ bool mic_finder_image(struct mic_finder *f, const struct mic_wanted *wanted,
     mic_problem_add(f->problem, "it has no build ID, so no file can be proven to be it");
     return false;
   }
-  if (try_build_id(f, wanted, f->debug_dirs, ".debug", out) ||
-      try_scan(f, wanted, MIC_SCAN_DEBUG, out) || try_servers(f, wanted, out))
+  if (try_debug_files(f, wanted, out) || try_scan(f, wanted, MIC_SCAN_DEBUG, out) ||
+      try_servers(f, wanted, out))
     return true;
   mic_problem_add(f->problem, "no file with its build ID was found");
   if (f->scan.entries > MIC_SCAN_ENTRIES_MAX)

@@ -79,11 +79,12 @@ static bool try_installed(struct hunt *hunt, const char *folder, bool itself) {
 }
 
 static bool try_build_ids(struct hunt *hunt) {
-  char hex[MIC_BUILD_ID_TEXT], path[PATH_BYTES];
-  mic_build_id_text(hunt->wanted->build_id, hunt->wanted->build_id_size, hex);
+  const struct mic_wanted *wanted = hunt->wanted;
+  char path[PATH_BYTES];
   for (const char *const *folder = hunt->finder->debug_dirs; folder && *folder; folder++) {
-    snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", *folder, hex, hex + 2);
-    if (try_file(hunt, path) || try_installed(hunt, *folder, false)) return true;
+    bool fits = mic_build_id_path(*folder, wanted->build_id, wanted->build_id_size, ".debug", path,
+                                  sizeof path);
+    if ((fits && try_file(hunt, path)) || try_installed(hunt, *folder, false)) return true;
   }
   return false;
 }

@@ -125,15 +125,14 @@ static bool try_any_release(struct hunt *hunt) {
 }
 
 static bool try_build_ids(struct hunt *hunt) {
-  char hex[MIC_BUILD_ID_TEXT], path[PATH_BYTES];
-  mic_build_id_text(hunt->wanted->build_id, hunt->wanted->build_id_size, hex);
-  for (const char *const *folder = hunt->finder->debug_dirs; folder && *folder; folder++) {
-    for (int plain = 0; plain < 2; plain++) {
-      snprintf(path, sizeof path, "%s/.build-id/%.2s/%s%s", *folder, hex, hex + 2,
-               plain ? "" : ".debug");
-      if (try_file(hunt, path)) return true;
-    }
-  }
+  const struct mic_wanted *wanted = hunt->wanted;
+  char path[PATH_BYTES];
+  for (const char *const *folder = hunt->finder->debug_dirs; folder && *folder; folder++)
+    for (int plain = 0; plain < 2; plain++)
+      if (mic_build_id_path(*folder, wanted->build_id, wanted->build_id_size, plain ? "" : ".debug",
+                            path, sizeof path) &&
+          try_file(hunt, path))
+        return true;
   return false;
 }
 

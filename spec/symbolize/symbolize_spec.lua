@@ -126,6 +126,19 @@ describe("microscope symbolize", function()
     end)
   end)
 
+  it("finds it where perf keeps what it saw", function()
+    without_program(function()
+      shell([[id=$(readelf -n $base/words.away | sed -n 's/.*Build ID: //p')
+        at=perf/.build-id/$(echo $id | cut -c1-2)/$(echo $id | cut -c3-)
+        mkdir -p $at home; cp $base/words.away $at/elf; cp -r perf home/.debug]])
+      named("", "HOME=home")
+      assert_as_recorded()
+      shell("cp $base/bare.usprof a.usprof")
+      named("", "PERF_BUILDID_DIR=perf")
+      assert_as_recorded()
+    end)
+  end)
+
   -- Where a separate debug file may be, and what makes it.
   local layouts = {
     { "a build-id tree", [[id=$(readelf -n words | sed -n 's/.*Build ID: //p')
