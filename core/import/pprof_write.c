@@ -1,8 +1,9 @@
 /*
- * pprof_write.c - modules, functions, locations, samples, then the strings they named.
+ * pprof_write.c - modules, functions, locations, samples, and each string before what names it.
  *
- * A message of the format is the concatenation of its fields in any order, so each part is packed
- * as a profile of its own that holds that part alone, and nothing is held in memory but the sums.
+ * A message of the format is the concatenation of its fields in any order, so each part is written
+ * as a profile of its own that holds that part alone, and nothing is held in memory but numbers of
+ * strings and which samples are added up.
  */
 #include "import/pprof_write.h"
 
@@ -12,70 +13,84 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "capture/names.h"
-#include "import/tables.h"
+#include "import/groups.h"
+#include "import/pack.h"
 #include "profile.pb-c.h"
 
 typedef Mic__Pprof__Profile profile_message;
-typedef Mic__Pprof__Location location_message;
-typedef Mic__Pprof__Line line_message;
-typedef Mic__Pprof__Label label_message;
 
-/* Samples of one thread, stack and set of labels. */
-struct group {
-  uint32_t thread, stack, labels;
-};
+/* The numbers of the fields that are written without a message. */
+enum { SAMPLE = 2, LOCATION = 4, FUNCTION = 5, STRING = 6 };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3, LABEL_UNIT = 4 };
+enum { PLACE_ID = 1, PLACE_MAPPING = 2, PLACE_ADDRESS = 3, PLACE_LINE = 4 };
+enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
+
+enum { TYPES_MAX = 512 }; /* 256 sources (a u8), each with its count of samples */
+
 /* A value of each sample: what its source measured, or how many samples there were. */
 struct type {
   uint8_t source;
   bool counts;
 };
 
+struct place {
+  uint64_t id, mapping, address;
+};
+
 struct writing {
   const struct mic_capture *cap;
   struct mic_tables t;
-  struct mic_output *output;
   struct mic_error *err;
+  struct mic_pack out;
   MIC_VEC(uint8_t) packed;
-  struct mic_interner strings; /* the profile's own */
+  uint32_t string_count;     /* of the profile, so far */
+  uint32_t *strings;         /* of each of the capture's the profile's; 0: not written yet */
+  struct mic_interner texts; /* those that the capture has not, and */
+  MIC_VEC(uint32_t) text_ids;
   MIC_VEC(struct type) types;
   uint32_t first_type[256]; /* by source */
   bool unstated;            /* no stack is known to be whole: a file that does not say */
-  struct mic_map by_key;    /* (thread, stack; labels) -> group */
-  MIC_VEC(struct group) groups;
-  MIC_VEC(int64_t) values;  /* of each group as many as types */
-  struct mic_interner sets; /* sets of labels: their ids as bytes */
   uint64_t *first_line;     /* of each location; lines of one lie together */
   uint32_t *row_of_module;  /* the first mapping that a module has */
   uint32_t *next_row;
-  bool *module_by_file;    /* some location of it is known by file offset */
-  bool *module_by_image;   /* and some by another way */
-  uint64_t *module_limit;  /* one past its greatest offset */
-  bool *module_named;      /* some location of it has lines */
-  uint64_t functions;      /* ids given out */
-  uint64_t ends[256];      /* location ids of ends that were written */
-  MIC_VEC(uint64_t) stack; /* scratch: a sample's location ids */
-  MIC_VEC(label_message) labels;
-  MIC_VEC(label_message *) label_pointers;
+  bool *module_by_file;   /* some location of it is known by file offset */
+  bool *module_by_image;  /* and some by another way */
+  uint64_t *module_limit; /* one past its greatest offset */
+  bool *module_named;     /* some location of it has lines */
+  uint64_t functions;     /* ids given out */
+  uint64_t ends[256];     /* location ids of ends that were written */
+  int64_t values[TYPES_MAX];
 };
 
 static void send(struct writing *w, const profile_message *part) {
   size_t size = mic__pprof__profile__get_packed_size(part);
   mic_vec_reserve(&w->packed, size);
   mic__pprof__profile__pack(part, w->packed.at);
-  mic_output_write(w->output, (const char *)w->packed.at, size);
+  mic_pack_put(&w->out, w->packed.at, size);
+}
+
+/* A string that the profile does not have: it is written at once, so never while a message is. */
+static int64_t put_string(struct writing *w, const char *bytes, size_t size) {
+  mic_pack_bytes(&w->out, STRING, bytes, size);
+  return w->string_count++;
 }
 
 static int64_t string(struct writing *w, const char *bytes, size_t size) {
-  return mic_intern(&w->strings, bytes, size);
+  uint32_t id = mic_intern(&w->texts, bytes, size);
+  if (id == w->text_ids.count) *mic_vec_push(&w->text_ids) = (uint32_t)put_string(w, bytes, size);
+  return w->text_ids.at[id];
 }
 static int64_t text(struct writing *w, const char *bytes) {
   return string(w, bytes, strlen(bytes));
 }
-/* A string of the capture. */
+/* A string of the capture; the empty one is 0 in both. */
 static int64_t from(struct writing *w, uint32_t id) {
   uint64_t size;
   const char *bytes = mic_capture_string(w->cap, id, &size);
-  return string(w, bytes ? bytes : "", size);
+  if (!bytes || !size) return 0;
+  if (!w->strings[id]) w->strings[id] = (uint32_t)put_string(w, bytes, size);
+  return w->strings[id];
 }
 static bool is_text(const struct writing *w, uint32_t id, const char *want) {
   uint64_t size;
@@ -205,7 +220,7 @@ static int64_t pair(struct writing *w, const char *before, uint32_t key_id, cons
   memcpy(line + start, key, key_size);
   memcpy(line + start + key_size, ": ", 2);
   memcpy(line + start + key_size + 2, value, value_size);
-  int64_t id = string(w, line, size);
+  int64_t id = put_string(w, line, size);
   free(line);
   return id;
 }
@@ -350,19 +365,17 @@ static void put_modules(struct writing *w) {
 
 /* --- functions and locations --------------------------------------------------------------- */
 
+/* Strings are asked for before the function's head is written: they may be written themselves. */
 static uint64_t put_function(struct writing *w, uint64_t id, int64_t name, int64_t system_name,
                              int64_t file, uint32_t line) {
-  Mic__Pprof__Function function = MIC__PPROF__FUNCTION__INIT, *pointer = &function;
-  profile_message part = MIC__PPROF__PROFILE__INIT;
-  function.id = id;
-  function.name = name;
-  function.system_name = system_name;
-  function.filename = file;
-  function.start_line = line;
-  part.n_function = 1;
-  part.function = &pointer;
-  send(w, &part);
-  return id;
+  uint64_t numbers[] = {id, (uint64_t)name, (uint64_t)system_name, (uint64_t)file, line};
+  struct mic_pack counted;
+  mic_pack_start(&counted, NULL);
+  for (struct mic_pack *to = &counted;; to = &w->out) {
+    for (uint32_t i = 0; i < 5; i++) mic_pack_number(to, i + 1, numbers[i]);
+    if (to == &w->out) return id;
+    mic_pack_begin(&w->out, FUNCTION, counted.size);
+  }
 }
 
 /* A file belongs to a function here and to a line in captures: the line's is the better known. */
@@ -382,113 +395,95 @@ static void put_functions(struct writing *w) {
   free(file);
 }
 
-static void put_location(struct writing *w, location_message *location) {
-  profile_message part = MIC__PPROF__PROFILE__INIT;
-  part.n_location = 1;
-  part.location = &location;
-  send(w, &part);
+static void put_line(struct mic_pack *to, uint64_t function, uint64_t line) {
+  uint64_t size = 1 + mic_pack_size(function) + (line ? 1 + mic_pack_size(line) : 0);
+  mic_pack_begin(to, PLACE_LINE, size);
+  mic_pack_number(to, LINE_FUNCTION, function);
+  mic_pack_number(to, LINE_LINE, line);
+}
+
+/* A location with rows of lines, or with one function without a line, or (0) none. */
+static void put_location(struct writing *w, const struct place *place, uint64_t first,
+                         uint64_t lines, uint64_t function) {
+  struct mic_pack counted;
+  mic_pack_start(&counted, NULL);
+  for (struct mic_pack *to = &counted;; to = &w->out) {
+    mic_pack_number(to, PLACE_ID, place->id);
+    mic_pack_number(to, PLACE_MAPPING, place->mapping);
+    mic_pack_number(to, PLACE_ADDRESS, place->address);
+    for (uint64_t i = first; i < first + lines; i++)
+      put_line(to, (uint64_t)w->t.lines.function[i] + 1, w->t.lines.line[i]);
+    if (function) put_line(to, function, 0);
+    if (to == &w->out) return;
+    mic_pack_begin(&w->out, LOCATION, counted.size);
+  }
 }
 
 /* A location that is one function without a line: what only a name is known of. */
-static void put_named(struct writing *w, location_message *location, int64_t name) {
-  line_message line = MIC__PPROF__LINE__INIT, *pointer = &line;
-  line.function_id = put_function(w, ++w->functions, name, name, 0, 0);
-  location->n_line = 1;
-  location->line = &pointer;
-  put_location(w, location);
+static void put_named(struct writing *w, const struct place *place, int64_t name) {
+  uint64_t function = put_function(w, ++w->functions, name, name, 0, 0);
+  put_location(w, place, 0, 0, function);
 }
 
 /* Where a location by file offset was mapped. */
 static void place_in_file(const struct writing *w, uint32_t module, uint64_t offset,
-                          location_message *location) {
-  location->mapping_id = module + 1;
-  location->address = offset;
+                          struct place *place) {
+  place->mapping = module + 1;
+  place->address = offset;
   if (w->row_of_module[module] == MIC_NONE) return;
-  location->mapping_id = row_mapping(w, w->row_of_module[module]);
+  place->mapping = row_mapping(w, w->row_of_module[module]);
   for (uint32_t row = w->row_of_module[module]; row != MIC_NONE; row = w->next_row[row]) {
     uint64_t first = w->t.mappings.file_offset[row];
     if (offset < first || offset - first >= w->t.mappings.size[row]) continue;
-    location->mapping_id = row_mapping(w, row);
-    location->address = w->t.mappings.address[row] + offset - first;
+    place->mapping = row_mapping(w, row);
+    place->address = w->t.mappings.address[row] + offset - first;
     return;
   }
 }
 
-static void place(const struct writing *w, uint64_t l, location_message *location) {
+static void find_place(const struct writing *w, uint64_t l, struct place *place) {
   uint32_t module = w->t.locations.module[l];
   uint64_t offset = w->t.locations.offset[l];
   switch (w->t.locations.kind[l]) {
-  case MIC_LOCATION_FILE: place_in_file(w, module, offset, location); return;
-  case MIC_LOCATION_ANON: location->mapping_id = anon_mapping(w); break;
+  case MIC_LOCATION_FILE: place_in_file(w, module, offset, place); return;
+  case MIC_LOCATION_ANON: place->mapping = anon_mapping(w); break;
   case MIC_LOCATION_NAMED:
   case MIC_LOCATION_RELATIVE: offset = 0; /* fall through */
   default:
-    if (module != MIC_NONE) location->mapping_id = module + 1;
+    if (module != MIC_NONE) place->mapping = module + 1;
   }
-  location->address = offset;
-}
-
-static void put_lines(struct writing *w, uint64_t l, location_message *location) {
-  uint64_t first = w->first_line[l];
-  size_t count = (size_t)mic_tables_line_count(&w->t, first);
-  line_message *lines = mic_alloc(count * sizeof *lines);
-  line_message **pointers = mic_alloc(count * sizeof *pointers);
-  for (size_t i = 0; i < count; i++) {
-    lines[i] = (line_message)MIC__PPROF__LINE__INIT;
-    lines[i].function_id = w->t.lines.function[first + i] + 1;
-    lines[i].line = w->t.lines.line[first + i];
-    pointers[i] = &lines[i];
-  }
-  location->n_line = count;
-  location->line = pointers;
-  put_location(w, location);
-  free(lines);
-  free(pointers);
+  place->address = offset;
 }
 
 /* What a place is called whose address is not known: "MODULE+0xOFFSET". */
 static int64_t relative_name(struct writing *w, uint64_t l) {
   size_t size;
   char *name = mic_tables_place_name(w->cap, &w->t, l, &size);
-  int64_t id = string(w, name, size);
+  int64_t id = put_string(w, name, size);
   free(name);
   return id;
 }
 
 static void put_locations(struct writing *w) {
   for (uint64_t l = 0; l < w->t.locations.rows; l++) {
-    location_message location = MIC__PPROF__LOCATION__INIT;
+    struct place place = {.id = l + 1};
     uint8_t kind = w->t.locations.kind[l];
-    location.id = l + 1;
-    place(w, l, &location);
+    uint64_t first = w->first_line[l];
+    find_place(w, l, &place);
     if (kind == MIC_LOCATION_SIGNAL)
-      put_named(w, &location, text(w, "[signal]"));
-    else if (w->first_line[l] != UINT64_MAX)
-      put_lines(w, l, &location);
+      put_named(w, &place, text(w, "[signal]"));
+    else if (first != UINT64_MAX)
+      put_location(w, &place, first, mic_tables_line_count(&w->t, first), 0);
     else if (kind == MIC_LOCATION_NAMED)
-      put_named(w, &location, from(w, (uint32_t)w->t.locations.offset[l]));
+      put_named(w, &place, from(w, (uint32_t)w->t.locations.offset[l]));
     else if (kind == MIC_LOCATION_RELATIVE)
-      put_named(w, &location, relative_name(w, l));
+      put_named(w, &place, relative_name(w, l));
     else
-      put_location(w, &location);
+      put_location(w, &place, 0, 0, 0);
   }
 }
 
 /* --- samples ------------------------------------------------------------------------------- */
-
-static uint32_t group_of(struct writing *w, uint64_t sample, uint32_t labels) {
-  struct group group = {w->t.samples.thread[sample], w->t.samples.stack[sample], labels};
-  bool added;
-  uint32_t number = mic_map_intern(&w->by_key, (uint64_t)group.thread << 32 | group.stack, labels,
-                                   (uint32_t)w->groups.count, &added);
-  if (!added) return number;
-  *mic_vec_push(&w->groups) = group;
-  size_t count = w->values.count + w->types.count;
-  mic_vec_reserve(&w->values, count);
-  memset(w->values.at + w->values.count, 0, w->types.count * sizeof(int64_t));
-  w->values.count = count;
-  return number;
-}
 
 /* How many samples a weight stands for: most rows are one. */
 static int64_t samples_of(uint64_t weight, uint64_t period) {
@@ -496,56 +491,62 @@ static int64_t samples_of(uint64_t weight, uint64_t period) {
   return count ? (int64_t)(count & INT64_MAX) : 1;
 }
 
-static int add_up(struct writing *w) {
-  uint64_t row = 0;
-  for (uint64_t i = 0; i < w->t.samples.rows; i++) {
-    int64_t *values = NULL;
-    uint32_t type = w->first_type[w->t.samples.source[i]];
-    uint32_t group = group_of(w, i, mic_tables_label_set(&w->t, &w->sets, i, &row));
-    values = w->values.at + (size_t)group * w->types.count;
-    uint64_t weight = w->t.samples.weight[i];
+/* The values of a group, from its first row on. */
+static int add_up(struct writing *w, const struct mic_groups *groups, uint32_t first) {
+  memset(w->values, 0, w->types.count * sizeof *w->values);
+  for (uint32_t row = first; row != MIC_NONE; row = groups->next[row]) {
+    uint32_t type = w->first_type[w->t.samples.source[row]];
+    uint64_t weight = w->t.samples.weight[row];
     if (w->types.at[type].counts)
-      values[type++] += samples_of(weight, w->t.sources.period[w->t.samples.source[i]]);
-    if (weight > INT64_MAX || __builtin_add_overflow(values[type], (int64_t)weight, &values[type]))
+      w->values[type++] += samples_of(weight, w->t.sources.period[w->t.samples.source[row]]);
+    if (weight > INT64_MAX ||
+        __builtin_add_overflow(w->values[type], (int64_t)weight, &w->values[type]))
       return mic_fail(w->err, MIC_ELIMIT,
-                      "sample %llu: a value of more than 2^63 - 1, which pprof cannot hold",
-                      (unsigned long long)i);
+                      "sample %u: a value of more than 2^63 - 1, which pprof cannot hold", row);
   }
   return 0;
 }
 
-static label_message *add_label(struct writing *w, int64_t key) {
-  label_message *label = mic_vec_push(&w->labels);
-  *label = (label_message)MIC__PPROF__LABEL__INIT;
-  label->key = key;
-  return label;
+static void put_label(struct mic_pack *to, const uint64_t fields[4]) {
+  struct mic_pack counted;
+  mic_pack_start(&counted, NULL);
+  for (uint32_t i = 0; i < 4; i++) mic_pack_number(&counted, i + 1, fields[i]);
+  mic_pack_begin(to, SAMPLE_LABEL, counted.size);
+  for (uint32_t i = 0; i < 4; i++) mic_pack_number(to, i + 1, fields[i]);
 }
 
-static void add_labels(struct writing *w, uint32_t set) {
-  struct mic_string bytes = mic_interner_at(&w->sets, set);
-  for (uint32_t i = 0; i < bytes.size / sizeof(uint32_t); i++) {
-    uint32_t id;
-    memcpy(&id, bytes.bytes + i * sizeof id, sizeof id);
-    label_message *label = add_label(w, from(w, w->t.labels.key[id]));
-    if (w->t.labels.kind[id] == MIC_LABEL_TEXT) {
-      label->str = from(w, w->t.labels.text[id]);
-    } else {
-      label->num = (int64_t)w->t.labels.number[id];
-      label->num_unit = from(w, w->t.labels.unit[id]);
-    }
-  }
+static void put_text_label(struct mic_pack *to, int64_t key, int64_t value) {
+  if (value) put_label(to, (const uint64_t[4]){(uint64_t)key, (uint64_t)value, 0, 0});
+}
+static void put_number_label(struct mic_pack *to, int64_t key, uint64_t value) {
+  if (value) put_label(to, (const uint64_t[4]){(uint64_t)key, 0, value, 0});
 }
 
 /* Threads and processes that have neither a name nor an id stand for nothing. */
-static void add_thread(struct writing *w, uint32_t thread) {
+static void put_thread(struct writing *w, struct mic_pack *to, uint32_t thread) {
   uint32_t process = w->t.threads.process[thread];
   uint32_t tid = w->t.threads.tid[thread], pid = w->t.processes.pid[process];
   int64_t name = from(w, w->t.threads.name[thread]);
   int64_t process_name = from(w, w->t.processes.name[process]);
-  if (name) add_label(w, text(w, "thread"))->str = name;
-  if (tid) add_label(w, text(w, "tid"))->num = tid;
-  if (process_name) add_label(w, text(w, "process"))->str = process_name;
-  if (pid) add_label(w, text(w, "pid"))->num = pid;
+  if (name) put_text_label(to, text(w, "thread"), name);
+  if (tid) put_number_label(to, text(w, "tid"), tid);
+  if (process_name) put_text_label(to, text(w, "process"), process_name);
+  if (pid) put_number_label(to, text(w, "pid"), pid);
+}
+
+static void put_labels(struct writing *w, struct mic_pack *to, uint32_t sample) {
+  uint64_t row = mic_tables_first_label(&w->t, sample);
+  for (; row < w->t.sample_labels.rows && w->t.sample_labels.sample[row] == sample; row++) {
+    uint32_t id = w->t.sample_labels.label[row];
+    bool is_text = w->t.labels.kind[id] == MIC_LABEL_TEXT;
+    uint64_t fields[4] = {
+      [LABEL_KEY - 1] = (uint64_t)from(w, w->t.labels.key[id]),
+      [LABEL_STR - 1] = is_text ? (uint64_t)from(w, w->t.labels.text[id]) : 0,
+      [LABEL_NUM - 1] = is_text ? 0 : w->t.labels.number[id],
+      [LABEL_UNIT - 1] = is_text ? 0 : (uint64_t)from(w, w->t.labels.unit[id]),
+    };
+    put_label(to, fields);
+  }
 }
 
 /* The reason of a stack that ends short, as a location of its own. */
@@ -555,61 +556,68 @@ static uint64_t end_location(struct writing *w, uint8_t end) {
   if (w->ends[end]) return w->ends[end];
   char name[MIC_END_NAME_SIZE];
   mic_tables_end_name(end, name);
-  location_message location = MIC__PPROF__LOCATION__INIT;
-  location.id = w->ends[end] = w->t.locations.rows + 1 + end;
-  put_named(w, &location, text(w, name));
-  return location.id;
+  struct place place = {.id = w->t.locations.rows + 1 + end};
+  w->ends[end] = place.id;
+  put_named(w, &place, text(w, name));
+  return place.id;
 }
 
-static void take_stack(struct writing *w, uint32_t node) {
-  w->stack.count = 0;
-  while (w->t.stacks.parent[node] != MIC_NONE) {
-    *mic_vec_push(&w->stack) = w->t.stacks.location[node] + 1;
-    node = w->t.stacks.parent[node];
+/* A stack's locations, packed: all of them to `to`; gives how many bytes they are. */
+static uint64_t put_frames(struct writing *w, struct mic_pack *to, uint32_t node) {
+  uint64_t size = 0;
+  for (; w->t.stacks.parent[node] != MIC_NONE; node = w->t.stacks.parent[node]) {
+    uint64_t id = (uint64_t)w->t.stacks.location[node] + 1;
+    size += mic_pack_size(id);
+    if (to) mic_pack_varint(to, id);
   }
   uint64_t end = end_location(w, w->t.stacks.end[node]);
-  if (end) *mic_vec_push(&w->stack) = end;
+  if (!end) return size;
+  if (to) mic_pack_varint(to, end);
+  return size + mic_pack_size(end);
 }
 
-static void put_group(struct writing *w, size_t number) {
-  const struct group *group = &w->groups.at[number];
-  Mic__Pprof__Sample sample = MIC__PPROF__SAMPLE__INIT, *pointer = &sample;
-  profile_message part = MIC__PPROF__PROFILE__INIT;
-  w->labels.count = w->label_pointers.count = 0;
-  add_thread(w, group->thread);
-  add_labels(w, group->labels);
-  for (size_t i = 0; i < w->labels.count; i++) *mic_vec_push(&w->label_pointers) = &w->labels.at[i];
-  take_stack(w, group->stack);
-  sample.n_location_id = w->stack.count;
-  sample.location_id = w->stack.at;
-  sample.n_value = w->types.count;
-  sample.value = w->values.at + number * w->types.count;
-  sample.n_label = w->labels.count;
-  sample.label = w->label_pointers.at;
-  part.n_sample = 1;
-  part.sample = &pointer;
-  send(w, &part);
+static void put_values(struct writing *w, struct mic_pack *to) {
+  uint64_t size = 0;
+  for (size_t i = 0; i < w->types.count; i++) size += mic_pack_size((uint64_t)w->values[i]);
+  mic_pack_begin(to, SAMPLE_VALUE, size);
+  for (size_t i = 0; i < w->types.count; i++) mic_pack_varint(to, (uint64_t)w->values[i]);
 }
 
-static void put_strings(struct writing *w) {
-  for (uint32_t i = 0; i < w->strings.strings.count; i++) {
-    struct mic_string s = mic_interner_at(&w->strings, i);
-    ProtobufCBinaryData data = {s.size, (uint8_t *)(uintptr_t)s.bytes};
-    profile_message part = MIC__PPROF__PROFILE__INIT;
-    part.n_string_table = 1;
-    part.string_table = &data;
-    send(w, &part);
+static void put_group(struct writing *w, uint32_t row) {
+  struct mic_pack counted;
+  mic_pack_start(&counted, NULL);
+  uint32_t stack = w->t.samples.stack[row];
+  uint64_t frames = put_frames(w, NULL, stack);
+  for (struct mic_pack *to = &counted;; to = &w->out) {
+    if (frames) mic_pack_begin(to, SAMPLE_LOCATION, frames);
+    if (frames && to != &counted) put_frames(w, to, stack);
+    if (to == &counted) to->size += frames;
+    put_values(w, to);
+    put_thread(w, to, w->t.samples.thread[row]);
+    put_labels(w, to, row);
+    if (to == &w->out) return;
+    mic_pack_begin(&w->out, SAMPLE, counted.size);
   }
+}
+
+static int put_samples(struct writing *w) {
+  int code = 0;
+  struct mic_groups groups = mic_groups_of(&w->t, false);
+  for (uint32_t row = 0; row < w->t.samples.rows && !code; row++) {
+    if (!mic_groups_begins(&groups, row)) continue;
+    code = add_up(w, &groups, row);
+    if (!code) put_group(w, row);
+  }
+  mic_groups_free(&groups);
+  return code;
 }
 
 static void release(struct writing *w) {
   mic_vec_free(&w->packed);
-  mic_interner_free(&w->strings);
+  mic_interner_free(&w->texts);
+  mic_vec_free(&w->text_ids);
   mic_vec_free(&w->types);
-  mic_map_free(&w->by_key);
-  mic_vec_free(&w->groups);
-  mic_vec_free(&w->values);
-  mic_interner_free(&w->sets);
+  free(w->strings);
   free(w->first_line);
   free(w->row_of_module);
   free(w->next_row);
@@ -617,9 +625,6 @@ static void release(struct writing *w) {
   free(w->module_named);
   free(w->module_by_file);
   free(w->module_by_image);
-  mic_vec_free(&w->stack);
-  mic_vec_free(&w->labels);
-  mic_vec_free(&w->label_pointers);
 }
 
 static bool is_unstated(const struct writing *w) {
@@ -634,7 +639,8 @@ static bool is_unstated(const struct writing *w) {
 
 MIC_EXPORT int mic_pprof_write(const struct mic_capture *cap, struct mic_output *output,
                                struct mic_error *err) {
-  struct writing w = {.cap = cap, .t = mic_tables_of(cap), .output = output, .err = err};
+  struct writing w = {.cap = cap, .t = mic_tables_of(cap), .err = err, .out = {.output = output}};
+  w.strings = mic_alloc((size_t)(w.t.strings.rows + 1) * sizeof *w.strings);
   text(&w, ""); /* string 0 is the empty one */
   w.unstated = is_unstated(&w);
   w.first_line = mic_tables_first_lines(&w.t);
@@ -644,9 +650,8 @@ MIC_EXPORT int mic_pprof_write(const struct mic_capture *cap, struct mic_output 
   put_modules(&w);
   put_functions(&w);
   put_locations(&w);
-  int code = add_up(&w);
-  for (size_t i = 0; i < w.groups.count && !code; i++) put_group(&w, i);
-  put_strings(&w);
+  int code = put_samples(&w);
+  mic_pack_flush(&w.out);
   release(&w);
   return code;
 }

@@ -21,13 +21,16 @@ uint64_t mic_tables_line_count(const struct mic_tables *t, uint64_t first) {
   return past - first;
 }
 
-uint32_t mic_tables_label_set(const struct mic_tables *t, struct mic_interner *sets,
-                              uint64_t sample, uint64_t *row) {
-  uint64_t first = *row, past = first;
-  while (past < t->sample_labels.rows && t->sample_labels.sample[past] == sample) past++;
-  *row = past;
-  const char *bytes = first < past ? (const char *)&t->sample_labels.label[first] : "";
-  return mic_intern(sets, bytes, (size_t)(past - first) * sizeof(uint32_t));
+uint64_t mic_tables_first_label(const struct mic_tables *t, uint64_t sample) {
+  uint64_t low = 0, past = t->sample_labels.rows;
+  while (low < past) {
+    uint64_t middle = low + (past - low) / 2;
+    if (t->sample_labels.sample[middle] < sample)
+      low = middle + 1;
+    else
+      past = middle;
+  }
+  return low;
 }
 
 char *mic_tables_place_name(const struct mic_capture *cap, const struct mic_tables *t,

@@ -41,11 +41,8 @@ static inline struct mic_tables mic_tables_of(const struct mic_capture *cap) {
 uint64_t *mic_tables_first_lines(const struct mic_tables *t);
 /* How many rows of lines, from its first on, a location has. */
 uint64_t mic_tables_line_count(const struct mic_tables *t, uint64_t first);
-/* The labels of a sample as a string of u32 ids in `sets`: its id there.  *row is where the
- * sample's rows of sample_labels would begin, and then where the next sample's would: for samples
- * in order. */
-uint32_t mic_tables_label_set(const struct mic_tables *t, struct mic_interner *sets,
-                              uint64_t sample, uint64_t *row);
+/* Where a sample's rows of sample_labels begin, or would. */
+uint64_t mic_tables_first_label(const struct mic_tables *t, uint64_t sample);
 /* A place in a module by name, "MODULE+0xOFFSET"; the caller frees it. */
 char *mic_tables_place_name(const struct mic_capture *cap, const struct mic_tables *t,
                             uint64_t location, size_t *size);
