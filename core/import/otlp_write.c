@@ -183,6 +183,23 @@ static void put_nothing(struct writing *w) {
   w->string_count = w->attribute_count = w->stack_count = w->functions = w->locations = 1;
 }
 
+static bool has_anonymous(const struct writing *w) {
+  for (uint64_t l = 0; l < w->t.locations.rows; l++)
+    if (w->t.locations.kind[l] == MIC_LOCATION_ANON) return true;
+  return false;
+}
+
+/* What code in anonymous memory is in, as pprof files have it too. */
+static void put_anonymous(struct writing *w) {
+  Mic__Otlp__Dictionary piece = MIC__OTLP__DICTIONARY__INIT;
+  Mic__Otlp__Mapping mapping = MIC__OTLP__MAPPING__INIT, *pointer = &mapping;
+  mapping.memory_limit = UINT64_MAX;
+  mapping.filename_strindex = text(w, "//anon");
+  piece.n_mapping_table = 1;
+  piece.mapping_table = &pointer;
+  put_packed(w, w->dictionary, &piece.base);
+}
+
 static void put_mappings(struct writing *w) {
   for (uint32_t m = 0; m < w->t.modules.rows; m++) {
     Mic__Otlp__Dictionary piece = MIC__OTLP__DICTIONARY__INIT;
@@ -198,6 +215,7 @@ static void put_mappings(struct writing *w) {
     piece.mapping_table = &pointer;
     put_packed(w, w->dictionary, &piece.base);
   }
+  if (has_anonymous(w)) put_anonymous(w);
 }
 
 static uint32_t put_function(struct writing *w, int32_t name, int32_t system_name, int32_t file,
@@ -264,7 +282,8 @@ static void put_locations(struct writing *w) {
     uint32_t module = w->t.locations.module[l];
     uint64_t first = w->first_line[l];
     if (module != MIC_NONE) place.mapping = (uint64_t)module + 1;
-    if (kind != MIC_LOCATION_NAMED && kind != MIC_LOCATION_RELATIVE)
+    if (kind == MIC_LOCATION_ANON) place.mapping = w->t.modules.rows + 1;
+    if (kind != MIC_LOCATION_NAMED && kind != MIC_LOCATION_RELATIVE && kind != MIC_LOCATION_FILE)
       place.address = w->t.locations.offset[l];
     if (kind == MIC_LOCATION_SIGNAL)
       put_named(w, &place, text(w, "[signal]"));
@@ -272,7 +291,7 @@ static void put_locations(struct writing *w) {
       put_location(w, &place, first, mic_tables_line_count(&w->t, first), 0);
     else if (kind == MIC_LOCATION_NAMED)
       put_named(w, &place, from(w, (uint32_t)w->t.locations.offset[l]));
-    else if (kind == MIC_LOCATION_RELATIVE)
+    else if (kind == MIC_LOCATION_RELATIVE || kind == MIC_LOCATION_FILE)
       put_relative(w, l, &place);
     else
       put_location(w, &place, 0, 0, 0);

@@ -24,6 +24,7 @@ local M = {}
 -- In the order in which they are asked whether a file is theirs: the surest first.
 local SHIPPED = {
   "usprof",
+  "otlp",
   "pprof",
   "pprof-legacy",
   "perf",
@@ -31,7 +32,6 @@ local SHIPPED = {
   "firefox",
   "gecko",
   "speedscope",
-  "otlp",
   "chrome",
   "folded",
 }
