@@ -20,6 +20,7 @@ enum {
 /* Older headers lack them; the numbers are the kernel's ABI. */
 #define CONTEXT_USER_DEFERRED ((uint64_t)-640)
 #define CONTEXT_FIRST ((uint64_t)-4095) /* PERF_CONTEXT_MAX */
+enum { RECORD_CALLCHAIN_DEFERRED = 22 };
 
 static uint64_t relative(const struct mic_perfdata *p, uint64_t time_ns) {
   return time_ns > p->start_ns ? time_ns - p->start_ns : 0;
@@ -194,7 +195,9 @@ static bool split_chain(struct mic_perfdata *p, const struct mic_record *record)
     memcpy(&address, record->ips + i, sizeof address);
     if (address >= CONTEXT_FIRST) {
       context = address;
-      if (context == CONTEXT_USER_DEFERRED) i++; /* a cookie follows */
+      if (context != CONTEXT_USER_DEFERRED) continue;
+      i++; /* a cookie follows, by which the user's part is found when it comes */
+      p->result->deferred++;
       continue;
     }
     if (context == PERF_CONTEXT_KERNEL)
@@ -207,11 +210,19 @@ static bool split_chain(struct mic_perfdata *p, const struct mic_record *record)
   return whole;
 }
 
+/* Asked for where code has no frame pointers: what the kernel found by them is not to be believed,
+ * but for the first address, which the registers told. */
+static bool has_call_stack(const struct mic_perfdata_event *event) {
+  return event->layout.sample_type & PERF_SAMPLE_BRANCH_STACK &&
+         event->more.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
+}
+
 static void make_chain(struct mic_perfdata *p, const struct mic_perfdata_event *event,
                        const struct mic_record *record, struct mic_target_chain *chain) {
   uint64_t type = event->layout.sample_type;
   p->kernel_chain.count = p->user_chain.count = 0;
   bool whole = split_chain(p, record);
+  if (has_call_stack(event) && p->user_chain.count > 1) p->user_chain.count = 1;
   chain->unwind = (type & PERF_SAMPLE_REGS_USER) && (type & PERF_SAMPLE_STACK_USER);
   chain->end = MIC_END_NOT_STATED;
   if (!(type & PERF_SAMPLE_CALLCHAIN)) chain->end = MIC_END_NO_COPY;
@@ -234,10 +245,13 @@ static enum mic_end fault_of(const struct mic_record *record) {
 }
 
 /* What the sample holds that no table has a place for. */
-static void count_parts(struct mic_perfdata *p, uint64_t type, uint64_t address) {
+static void count_parts(struct mic_perfdata *p, const struct mic_perfdata_event *event,
+                        uint64_t address) {
+  uint64_t type = event->layout.sample_type;
   p->result->samples++;
   if (type & PERF_SAMPLE_RAW) p->result->fields++;
-  if (type & PERF_SAMPLE_BRANCH_STACK) p->result->branches++;
+  if (type & PERF_SAMPLE_BRANCH_STACK)
+    (*(has_call_stack(event) ? &p->result->calls : &p->result->branches))++;
   if (type & PERF_SAMPLE_READ) p->result->reads++;
   /* perf asks for addresses with --call-graph dwarf too, where there are none. */
   if (address || type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC |
@@ -266,7 +280,7 @@ static void take_sample(struct mic_perfdata *p, struct mic_perfdata_event *event
     return;
   }
   sample.source = (uint8_t)event->source;
-  count_parts(p, type, record->data_addr);
+  count_parts(p, event, record->data_addr);
   if (mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER) {
     p->result->guests++;
     chain.end = MIC_END_NOT_STATED;
@@ -340,7 +354,9 @@ static void take_record(struct mic_perfdata *p, struct mic_perfdata_event *event
   case MIC_RECORD_LOST_SAMPLES: take_loss(p, record); break;
   case MIC_RECORD_THROTTLE:
   case MIC_RECORD_UNTHROTTLE: take_throttle(p, record); break;
-  default: p->result->others++;
+  default:
+    /* Of what is deferred each sample tells. */
+    if (record->type != RECORD_CALLCHAIN_DEFERRED) p->result->others++;
   }
 }
 

@@ -18,6 +18,9 @@
 #include "process/proc.h"
 #include "target/made.h"
 
+/* Files have the time of the last timer tick (fs/inode.c, current_time): 10 ms at most, HZ=100. */
+enum { TICK_NS = 10000000 };
+
 struct place { /* of a map */
   char root[64];
   char path[64];
@@ -80,7 +83,7 @@ static const char *doubt(const struct mic_perfdata *p, int fd, uint32_t uid,
   if (made_ns > written_ns) made_ns = written_ns; /* copied with its times */
   if (p->ended_wall_ns && made_ns > p->ended_wall_ns) return "it was made after the recording";
   uint64_t wall_ns = p->realtime_ns ? p->realtime_ns + (p->start_ns - p->realtime_at_ns) : 0;
-  if (wall_ns && process->start_ns && written_ns < wall_ns + process->start_ns)
+  if (wall_ns && process->began && written_ns + TICK_NS < wall_ns + process->start_ns)
     return "an earlier process with its id wrote it";
   return NULL;
 }

@@ -40,7 +40,7 @@ static struct mic_image *made_image(struct mic_target *target, struct mic_proces
   const struct mic_target_options *options = &target->options;
   if (process->made_asked || !options->open_made) return process->made;
   process->made_asked = true;
-  struct mic_made_process asked = {process->pid, process->start_ns};
+  struct mic_made_process asked = {process->pid, process->began, process->program_ns};
   char *path = NULL;
   struct mic_made_code *code = options->open_made(options->made_data, &asked, &path);
   if (code) {

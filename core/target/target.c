@@ -217,6 +217,8 @@ void mic_target_fork(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
     if (old) end_process(target, time_ns, old); /* its exit was lost, its id reused */
     process = add_process(target, time_ns, pid);
     process->parent = parent->id;
+    process->began = true;
+    process->program_ns = process->start_ns;
     process->cgroup = parent->cgroup;
     process->ns_pid = parent->ns_pid == parent->pid ? pid : 0;
     inherit_maps(process, parent);
@@ -228,6 +230,8 @@ void mic_target_fork(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
 /* exec leaves one thread, under the process's id, and none of the mappings. */
 static void exec(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
   uint64_t at = mic_target_relative(target, time_ns);
+  process->began = true;
+  process->program_ns = at;
   mic_target_write_mappings(target, process, &process->maps.all, at);
   process->maps.all.count = 0;
   process->maps.generation = ++target->generation;

@@ -51,7 +51,8 @@ struct mic_made_code;
 
 struct mic_made_process { /* whose code is asked for */
   uint32_t pid;
-  uint64_t start_ns; /* since time zero; 0: it ran before */
+  bool began;        /* the program that it runs now began while it was watched */
+  uint64_t start_ns; /* then: since time zero */
 };
 
 struct mic_target_options {

@@ -24,6 +24,8 @@ struct mic_process {
   struct mic_code_space maps;
   struct mic_image *made; /* names of its anonymous code; NULL: none are known */
   bool made_asked;
+  bool began;          /* its program began while it was watched */
+  uint64_t program_ns; /* then: when, relative */
 };
 
 struct mic_thread {

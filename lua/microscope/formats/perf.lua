@@ -9,6 +9,10 @@ local texts_type = ffi.typeof("const char *[?]")
 local PARTS = {
   { "fields", "the fields of %d tracepoint samples" },
   { "branches", "the branch stacks of %d samples" },
+  { "calls", "the callers outside the kernel of %d samples, which only their branch stacks tell"
+    .. " (--call-graph lbr)" },
+  { "deferred", "the callers outside the kernel of %d samples, which the kernel told later"
+    .. " (PERF_RECORD_CALLCHAIN_DEFERRED)" },
   { "reads", "the group counts of %d samples" },
   { "extras", "what %d samples hold beside their period (PERF_SAMPLE_ADDR, _WEIGHT, _DATA_SRC,"
     .. " _TRANSACTION, _REGS_INTR, _PHYS_ADDR or _AUX)" },
