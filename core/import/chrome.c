@@ -62,7 +62,7 @@ struct chrome {
   bool args_name; /* the next value is the name in "args" */
   text key;       /* of the object around all */
   struct event event;
-  struct mic_map by_pid, by_tid;
+  struct mic_index by_pid, by_tid;
   MIC_VEC(struct process) processes;
   MIC_VEC(struct thread) threads;
   MIC_VEC(uint32_t) site_names; /* a site's name */
@@ -79,21 +79,34 @@ static void set_text(text *to, const void *bytes, size_t size) {
 
 /* ---- threads ---- */
 
+static uint32_t hash_of_process(const void *keys, uint32_t i) {
+  return mic_index_mix(((const struct chrome *)keys)->processes.at[i].id, 0);
+}
+static uint32_t hash_of_thread(const void *keys, uint32_t i) {
+  const struct thread *thread = &((const struct chrome *)keys)->threads.at[i];
+  return mic_index_mix(thread->id, thread->process);
+}
+
 static uint32_t process_of(struct chrome *c, uint64_t pid) {
-  bool added;
-  uint32_t at = mic_map_intern(&c->by_pid, pid, 0, (uint32_t)c->processes.count, &added);
-  if (added) *mic_vec_push(&c->processes) = (struct process){pid, 0};
-  return at;
+  uint32_t hash = mic_index_mix(pid, 0);
+  uint64_t at;
+  for (uint32_t i = mic_index_first(&c->by_pid, hash, &at); i != MIC_NONE;
+       i = mic_index_next(&c->by_pid, hash, &at))
+    if (c->processes.at[i].id == pid) return i;
+  *mic_vec_push(&c->processes) = (struct process){pid, 0};
+  mic_index_add(&c->by_pid, hash, hash_of_process, c);
+  return c->by_pid.count - 1;
 }
 
 static uint32_t thread_of(struct chrome *c, uint64_t pid, uint64_t tid) {
-  bool added;
-  uint32_t at = mic_map_intern(&c->by_tid, pid, tid, (uint32_t)c->threads.count, &added);
-  if (added) {
-    uint32_t process = process_of(c, pid);
-    *mic_vec_push(&c->threads) = (struct thread){.process = process, .id = tid};
-  }
-  return at;
+  uint32_t process = process_of(c, pid), hash = mic_index_mix(tid, process);
+  uint64_t at;
+  for (uint32_t i = mic_index_first(&c->by_tid, hash, &at); i != MIC_NONE;
+       i = mic_index_next(&c->by_tid, hash, &at))
+    if (c->threads.at[i].id == tid && c->threads.at[i].process == process) return i;
+  *mic_vec_push(&c->threads) = (struct thread){.process = process, .id = tid};
+  mic_index_add(&c->by_tid, hash, hash_of_thread, c);
+  return c->by_tid.count - 1;
 }
 
 /* An id as the tables have it, and what it is called when that does not tell all of it. */
@@ -156,7 +169,12 @@ static void push_mark(struct chrome *c, uint32_t thread, enum kind kind, int64_t
                       uint32_t site) {
   struct mic_lane_zone mark = {start, end, site, 0};
   mark.order = (uint32_t)(c->result->events & ORDER_MASK) | (uint32_t)kind << KIND_SHIFT;
-  *mic_vec_push(&c->threads.at[thread].marks) = mark;
+  mic_lane_zones *marks = &c->threads.at[thread].marks;
+  if (!marks->at) { /* many threads have one only */
+    marks->at = mic_alloc(sizeof *marks->at);
+    marks->room = 1;
+  }
+  *mic_vec_push(marks) = mark;
 }
 
 static void take_span(struct chrome *c, const struct event *e) {
@@ -610,8 +628,8 @@ static void release(struct chrome *c) {
   mic_vec_free(&c->event.cat);
   mic_vec_free(&c->event.id);
   mic_vec_free(&c->event.args_name);
-  mic_map_free(&c->by_pid);
-  mic_map_free(&c->by_tid);
+  mic_index_free(&c->by_pid);
+  mic_index_free(&c->by_tid);
   mic_interner_free(&c->keys);
   mic_build_free(c->build);
 }

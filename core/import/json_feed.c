@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { PART_BYTES = 256 * 1024, VALUE_MAX_BYTES = 64 * 1024 * 1024 };
+enum { PART_BYTES = 256 * 1024, VALUE_MAX_BYTES = 16 * 1024 * 1024 };
 
 /* The place in the input that yajl stopped at, and its one line, "parse error: ...\n". */
 static int malformed(const struct mic_json_feed *json, yajl_handle yajl, uint64_t base,
@@ -45,7 +45,7 @@ static int feed(struct mic_json_feed *json, yajl_handle yajl, uint8_t *room,
     quiet = *json->progress == before ? quiet + got : 0;
     before = *json->progress;
     if (quiet > VALUE_MAX_BYTES)
-      return mic_fail(err, MIC_ELIMIT, "%.120s: byte %llu: a value of more than 64 MiB",
+      return mic_fail(err, MIC_ELIMIT, "%.120s: byte %llu: a value of more than 16 MiB",
                       mic_input_name(json->input), (unsigned long long)base);
     base += got;
   }

@@ -3,7 +3,7 @@
  * tokens with their keys (json.h) cost too much.
  *
  * Strings may hold any bytes, as other tools write what they were given.  A single value of more
- * than 64 MiB is refused, so that memory does not follow what a small file decompresses to.
+ * than 16 MiB is refused, so that memory does not follow what a small file decompresses to.
  *
  * Fails:   MIC_EFORMAT with the offset in the decompressed input, MIC_ELIMIT; what a callback that
  *          returns 0 has put into *err.

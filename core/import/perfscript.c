@@ -19,6 +19,10 @@ struct function_line { /* of a location: what a frame's functions and lines are 
   uint32_t name, file, line;
 };
 
+/* Lines of frames that are known without being read again: what programs print over and over, not
+ * a text's every address. */
+enum { FRAME_LINES_MAX = 32 * 1024 };
+
 struct script {
   struct mic_writer *w;
   struct mic_build *build;
@@ -27,7 +31,7 @@ struct script {
   struct mic_map by_pid;
   MIC_VEC(struct thread) threads;
   MIC_VEC(struct process) processes;
-  struct mic_interner frame_lines;       /* whole lines, but for blanks */
+  struct mic_interner frame_lines;       /* the last ones, but for blanks */
   MIC_VEC(uint32_t) places;              /* the location of each */
   struct mic_interner keys;              /* lists of function_line */
   MIC_VEC(uint32_t) locations;           /* of each */
@@ -253,6 +257,10 @@ static void learn_frame(struct script *s) {
   size_t size = plain ? (size_t)(s->last.image.at + s->last.image.size + 1 - line) : 0;
   uint32_t id = close_frame(s, (struct mic_text){NULL, 0});
   if (!size || id == MIC_NONE) return;
+  if (s->places.count == FRAME_LINES_MAX) {
+    mic_interner_free(&s->frame_lines);
+    s->places.count = 0;
+  }
   uint32_t at = mic_intern(&s->frame_lines, line, size);
   if (at == s->places.count) *mic_vec_push(&s->places) = id;
 }

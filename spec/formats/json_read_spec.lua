@@ -91,7 +91,7 @@ describe("convert from", function()
       local _, _, status = helper.run("{ printf '{'; head -c 80000000 /dev/zero | tr '\\0' ' '; } "
         .. "| gzip -1 > blanks.json.gz", folder)
       assert.equal(0, status)
-      assert.matches("a value of more than 64 MiB",
+      assert.matches("a value of more than 16 MiB",
         kit.refused(folder, "--from speedscope blanks.json.gz x.usprof"))
     end)
 
