@@ -142,6 +142,8 @@ end
 
 local function write(cap, to, format, result)
   local lost = result.lost_writing
+  -- Texts are short-lived and columns large: without this as much waits to be freed as is held.
+  collectgarbage("setpause", 110)
   for _, text in ipairs(losses.of(cap, format.keeps or {})) do lost[#lost + 1] = text end
   return outcome(plugins.call(format.path, format.write, cap, to, context(result, lost)))
 end

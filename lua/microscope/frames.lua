@@ -1,17 +1,22 @@
 --- frames.lua - a capture's stacks as trees of single frames, for formats that know no inlining.
 --
--- A location has a frame for each function that runs there, the inlined ones too.  frames.of(cap)
--- gives
---   list    frames from 1 on: {name=, linkage=, file=, line=, start_line=, module=, location=,
---           depth=}; file, module (rows) and lines are nil where they are not known
---   first, past  of a location (from 0): its frames, list[first[l]] to list[past[l] - 1], the
---           outermost first
+-- A location has a frame for each function that runs there, the inlined ones too, the outermost
+-- first.  A stack that ends short has its reason in brackets as outermost frame; such frames have
+-- the numbers after all others.  Nothing is held for a frame: they are told again when asked for,
+-- as a capture may have millions.  frames.of(cap) gives
+--   count   frames of locations: numbers from 0 on
+--   first   FFI u32[locations + 1]: a location's frames are first[l] to first[l + 1] - 1
+--   at(number)  a frame
+--   each(fn)  calls fn(frame, number) in order, the reasons last: a frame is
+--           {name=, file=, line=, start_line=, module=, location=, depth=, fn=, ending=}; file, fn,
+--           module (rows) and lines are nil where they are not known
+--   path(stack, room)  the numbers of a stack's frames into room.at, an FFI u32[] that grows
+--           (frames.room() makes it), the innermost first; how many there are
 -- and frames.tree(cap, frames) a tree of them:
 --   count   nodes, from 0; a parent stands before its children
---   parent  FFI u32[count]: NONE for an outermost frame
---   frame   FFI u32[count]: an index of list
 --   node    FFI u32[stacks]: the node of each stack; NONE for one without frames
--- A stack that ends short has its reason in brackets as outermost frame.
+--   each(fn)  calls fn(node, parent, number of its frame) in order; parent is NONE for an
+--           outermost frame
 
 local ffi = require("ffi")
 
@@ -37,8 +42,7 @@ local function line_frame(cap, i, l)
   if module == NONE then module = cap:array("locations", "module")[l] end
   return {
     name = cap:string(cap:array("functions", "name")[fn]),
-    linkage = cap:string(cap:array("functions", "linkage_name")[fn]),
-    file = file ~= NONE and cap:string(cap:array("files", "path")[file]) or nil,
+    file = file ~= NONE and file or nil,
     line = line ~= 0 and line or nil,
     start_line = start_line ~= 0 and start_line or nil,
     module = module ~= NONE and module or nil,
@@ -49,79 +53,164 @@ local function line_frame(cap, i, l)
 end
 
 -- A place without a function, by the name that reports give it.
-local function place_frame(cap, keys, l)
+local function place_frame(cap, l)
   local module = cap:array("locations", "module")[l]
   return {
-    name = keys_query.describe(cap, keys, keys.frame[keys.start[l]]).name,
+    name = keys_query.place(cap, l).name,
     module = module ~= NONE and module or nil,
     location = l,
     depth = 0,
   }
 end
 
---- The frames of all locations.
-function M.of(cap)
-  local keys = keys_query.build(cap, false)
-  local kind, locations = cap:array("locations", "kind")
-  local location, lines = cap:array("lines", "location")
-  local out, at = { list = {}, first = {}, past = {} }, 0
+local function reason_frame(ending)
+  return { name = "[" .. ends_query.reason(ending) .. "]", depth = 0, ending = ending }
+end
+
+-- How many frames each location has, added up.
+local function count_frames(location, lines, kind, locations, first)
+  for i = 0, lines - 1 do first[location[i] + 1] = first[location[i] + 1] + 1 end
   for l = 0, locations - 1 do
+    local count = first[l + 1]
+    if count == 0 or kind[l] == SIGNAL then count = 1 end
+    first[l + 1] = first[l] + count
+  end
+end
+
+-- The ends that roots have and reports tell, each once, in the order of the roots.
+local function endings_of(cap)
+  local parent, stacks = cap:array("stacks", "parent")
+  local ends, number, list = cap:array("stacks", "end"), {}, {}
+  for i = 0, stacks - 1 do
+    if parent[i] == NONE and not number[ends[i]] and not ends_query.is_silent(ends[i]) then
+      list[#list + 1] = ends[i]
+      number[ends[i]] = #list
+    end
+  end
+  return list, number
+end
+
+local function each_frame(cap, frames, fn)
+  local location, lines = cap:array("lines", "location")
+  local kind, at, number = cap:array("locations", "kind"), 0, 0
+  for l = 0, cap:rows("locations") - 1 do
     local from = at
     while at < lines and location[at] == l do at = at + 1 end
-    out.first[l] = #out.list + 1
     if from == at or kind[l] == SIGNAL then
-      out.list[#out.list + 1] = place_frame(cap, keys, l)
+      fn(place_frame(cap, l), number)
+      number = number + 1
     else
-      for i = at - 1, from, -1 do out.list[#out.list + 1] = line_frame(cap, i, l) end
+      for i = at - 1, from, -1 do
+        fn(line_frame(cap, i, l), number)
+        number = number + 1
+      end
     end
-    out.past[l] = #out.list + 1
   end
-  return out
+  for i, ending in ipairs(frames.endings) do fn(reason_frame(ending), frames.count + i - 1) end
 end
 
--- The node that stacks of an end hang from: none for whole ones and those that do not say.
-local function root_of(tree, frames, ending, roots)
-  if ends_query.is_silent(ending) then return NONE end
-  if not roots[ending] then
-    frames.list[#frames.list + 1] = { name = "[" .. ends_query.reason(ending) .. "]", depth = 0,
-      ending = ending }
-    roots[ending] = tree.count
-    tree.parent[tree.count], tree.frame[tree.count] = NONE, #frames.list
-    tree.count = tree.count + 1
+-- The first of `count` rising values that is not less than one.
+local function find(values, count, value)
+  local low = 0
+  while low < count do
+    local middle = math.floor((low + count) / 2)
+    if values[middle] < value then low = middle + 1 else count = middle end
   end
-  return roots[ending]
+  return low
 end
 
-local function room_of(location, stacks, frames)
-  local room = keys_query.ENDS
+local function frame_at(cap, frames, number)
+  if number >= frames.count then return reason_frame(frames.endings[number - frames.count + 1]) end
+  local location, lines = cap:array("lines", "location")
+  local l = find(frames.first, cap:rows("locations") + 1, number + 1) - 1
+  local past = find(location, lines, l + 1)
+  if past == 0 or location[past - 1] ~= l or cap:array("locations", "kind")[l] == SIGNAL then
+    return place_frame(cap, l)
+  end
+  return line_frame(cap, past - 1 - (number - frames.first[l]), l)
+end
+
+-- One more number, in twice the room where it is full.
+local function push(room, count, number)
+  if count == room.size then
+    local at = u32(room.size * 2)
+    ffi.copy(at, room.at, room.size * 4)
+    room.at, room.size = at, room.size * 2
+  end
+  room.at[count] = number
+  return count + 1
+end
+
+--- Room for a path.
+function M.room() return { at = u32(1024), size = 1024 } end
+
+local function path_of(cap, frames, stack, room)
+  local parent, location = cap:array("stacks", "parent"), cap:array("stacks", "location")
+  local first, count = frames.first, 0
+  while parent[stack] ~= NONE do
+    local l = location[stack]
+    for f = first[l + 1] - 1, first[l], -1 do count = push(room, count, f) end
+    stack = parent[stack]
+  end
+  local ending = frames.ending[cap:array("stacks", "end")[stack]]
+  if ending then count = push(room, count, frames.count + ending - 1) end
+  return count
+end
+
+--- The frames of all locations and reasons.
+function M.of(cap)
+  local kind, locations = cap:array("locations", "kind")
+  local location, lines = cap:array("lines", "location")
+  local first = u32(locations + 1)
+  count_frames(location, lines, kind, locations, first)
+  local frames = { first = first, count = first[locations] }
+  frames.endings, frames.ending = endings_of(cap)
+  frames.all = frames.count + #frames.endings
+  function frames.at(number) return frame_at(cap, frames, number) end
+  function frames.each(fn) return each_frame(cap, frames, fn) end
+  function frames.path(stack, room) return path_of(cap, frames, stack, room) end
+  return frames
+end
+
+-- The node of each stack: its last frame's.  Reasons are the first nodes.
+local function count_nodes(parent, location, ends, stacks, frames, node)
+  local first, count = frames.first, #frames.endings
   for i = 0, stacks - 1 do
     local l = location[i]
-    if l ~= NONE then room = room + frames.past[l] - frames.first[l] end
+    if parent[i] == NONE then
+      local ending = frames.ending[ends[i]]
+      node[i] = ending and ending - 1 or NONE
+    else
+      count = count + (first[l + 1] - first[l])
+      node[i] = count - 1
+    end
   end
-  return room
+  return count
+end
+
+local function each_node(cap, frames, tree, fn)
+  local parent, stacks = cap:array("stacks", "parent")
+  local location, first, node = cap:array("stacks", "location"), frames.first, tree.node
+  for i = 0, #frames.endings - 1 do fn(i, NONE, frames.count + i) end
+  for i = 0, stacks - 1 do
+    if parent[i] ~= NONE then
+      local from, past = first[location[i]], first[location[i] + 1]
+      local at, up = node[i] - (past - from) + 1, node[parent[i]]
+      for f = from, past - 1 do
+        fn(at, up, f)
+        up, at = at, at + 1
+      end
+    end
+  end
 end
 
 --- The tree of all stacks' frames.
 function M.tree(cap, frames)
   local parent, stacks = cap:array("stacks", "parent")
-  local location, ends = cap:array("stacks", "location"), cap:array("stacks", "end")
-  local room = room_of(location, stacks, frames)
-  local tree = { count = 0, parent = u32(room), frame = u32(room), node = u32(stacks + 1) }
-  local roots = {}
-  for i = 0, stacks - 1 do
-    local l = location[i]
-    if l == NONE then
-      tree.node[i] = root_of(tree, frames, ends[i], roots)
-    else
-      local node = tree.node[parent[i]]
-      for f = frames.first[l], frames.past[l] - 1 do
-        tree.parent[tree.count], tree.frame[tree.count] = node, f
-        node = tree.count
-        tree.count = tree.count + 1
-      end
-      tree.node[i] = node
-    end
-  end
+  local tree = { node = u32(stacks + 1) }
+  tree.count = count_nodes(parent, cap:array("stacks", "location"), cap:array("stacks", "end"),
+    stacks, frames, tree.node)
+  function tree.each(fn) return each_node(cap, frames, tree, fn) end
   return tree
 end
 

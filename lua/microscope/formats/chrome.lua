@@ -11,6 +11,9 @@ local text = require("microscope.report.text")
 
 local NONE = capture.NONE
 
+-- Texts that are remembered at a time: some MiB of them.
+local REMEMBERED = 16384
+
 -- Nanoseconds as the format's microseconds, all digits of them.
 local function micros(ns)
   local whole = ns / 1000ULL
@@ -37,6 +40,17 @@ local function ids_of(cap)
   return pids, tids
 end
 
+-- A table of texts that are asked for again and again; it is begun anew when it has many.
+local function remembered(fn)
+  local texts, count = {}, 0
+  return function(key)
+    if texts[key] then return texts[key] end
+    if count == REMEMBERED then texts, count = {}, 0 end
+    texts[key], count = fn(key), count + 1
+    return texts[key]
+  end
+end
+
 local function write_names(cap, pids, tids, event)
   local name = cap:array("processes", "name")
   for p = 0, cap:rows("processes") - 1 do
@@ -60,10 +74,13 @@ local function write_zones(cap, pids, tids, zero, event)
   local process = cap:array("threads", "process")
   local name, category = cap:array("sites", "name"), cap:array("sites", "category")
   local open = 0xffffffffffffffffULL
+  local text_of = remembered(function(s)
+    return ('"name":%s,"cat":%s'):format(json.encode(cap:string(name[s])),
+      json.encode(cap:string(category[s])))
+  end)
   for i = 0, rows - 1 do
     local t = thread[i]
-    local where = ('"pid":%.0f,"tid":%.0f,"name":%s,"cat":%s'):format(pids[process[t]], tids[t],
-      json.encode(cap:string(name[site[i]])), json.encode(cap:string(category[site[i]])))
+    local where = ('"pid":%.0f,"tid":%.0f,%s'):format(pids[process[t]], tids[t], text_of(site[i]))
     if lane[i] > 0 then
       local id = (',"id":"0x%x","ts":'):format(i)
       event('{"ph":"b",', where, id, micros(zero + start[i]), "}")
@@ -79,20 +96,24 @@ local function write_zones(cap, pids, tids, zero, event)
   end
 end
 
+-- What tells a frame by its number: a capture's frames do not all fit in memory as texts.
+local function frame_texts(cap, frames)
+  local name = cap:array("modules", "name")
+  return remembered(function(number)
+    local frame = frames.at(number)
+    local module = frame.module and ',"category":' .. json.encode(cap:string(name[frame.module]))
+    return json.encode(frame.name) .. (module or "")
+  end)
+end
+
 local function write_frames(cap, frames, tree, out)
-  local modules = {}
+  local text_of = frame_texts(cap, frames)
   out:write('"stackFrames":{')
-  for node = 0, tree.count - 1 do
-    local frame = frames.list[tree.frame[node]]
-    out:write(node > 0 and ",\n" or "\n", '"', node, '":{"name":', json.encode(frame.name))
-    if frame.module then
-      modules[frame.module] = modules[frame.module]
-        or json.encode(cap:string(cap:array("modules", "name")[frame.module]))
-      out:write(',"category":', modules[frame.module])
-    end
-    if tree.parent[node] ~= NONE then out:write(',"parent":"', tree.parent[node], '"') end
+  tree.each(function(node, parent, number)
+    out:write(node > 0 and ",\n" or "\n", '"', node, '":{"name":', text_of(number))
+    if parent ~= NONE then out:write(',"parent":"', parent, '"') end
     out:write("}")
-  end
+  end)
   out:write("},\n")
 end
 

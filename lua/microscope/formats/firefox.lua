@@ -39,6 +39,16 @@ local function column(out, name, count, fn)
   out:write("],\n")
 end
 
+-- The same of the nodes of a tree: fn gets a node's parent and its frame's number.
+local function node_column(out, name, tree, fn)
+  out:write('"', name, '":[')
+  tree.each(function(node, parent, number)
+    if node > 0 then out:write(node % 64 == 0 and ",\n" or ",") end
+    out:write(fn(parent, number))
+  end)
+  out:write("],\n")
+end
+
 local function constant(value) return function() return value end end
 
 -- The format's array of strings: an index for each text.
@@ -105,6 +115,16 @@ local function is_addressed(cap, frame)
     and cap:array("locations", "offset")[frame.location] < 2 ^ 53
 end
 
+-- All frames, in their order: the format's tables have a column after the other.
+local function list_frames(cap, frames)
+  local path = cap:array("files", "path")
+  frames.list = {}
+  frames.each(function(frame, number)
+    frame.file = frame.file and cap:string(path[frame.file])
+    frames.list[number + 1] = frame
+  end)
+end
+
 -- An address is one in its function's library; what is known by its address alone is called by
 -- that, as the format does it.
 local function name_addresses(cap, frames)
@@ -144,7 +164,7 @@ local function write_frame_table(cap, frames, of_frame, out)
   -- 0 for the function that holds the code, counting up to the innermost that was inlined.
   column(out, "inlineDepth", count, function(i)
     local l = list[i + 1].location
-    return l and i + 1 - frames.first[l] or 0
+    return l and i - frames.first[l] or 0
   end)
   column(out, "category", count, function(i) return list[i + 1].ending and REASON or USER end)
   column(out, "subcategory", count, constant(0))
@@ -186,10 +206,8 @@ local function write_shared(cap, frames, tree, string, strings, out)
   local modules, sources = cap:rows("modules"), sources_of(frames)
   local list, of_frame = functions_of(frames, string)
   out:write('"shared":{"stackTable":{')
-  column(out, "frame", tree.count, function(i) return tree.frame[i] - 1 end)
-  column(out, "prefix", tree.count, function(i)
-    return tree.parent[i] ~= NONE and tree.parent[i] or "null"
-  end)
+  node_column(out, "frame", tree, function(_, number) return number end)
+  node_column(out, "prefix", tree, function(parent) return parent ~= NONE and parent or "null" end)
   out:write('"length":', tree.count, "},\n")
   write_frame_table(cap, frames, of_frame, out)
   write_func_table(list, string, sources, out)
@@ -336,6 +354,7 @@ end
 
 local function write_all(cap, source, out)
   local frames = frames_query.of(cap)
+  list_frames(cap, frames)
   name_addresses(cap, frames)
   local tree = frames_query.tree(cap, frames)
   local string, strings = new_strings()

@@ -6,31 +6,38 @@ local input = require("microscope.input")
 local json = require("microscope.report.json")
 local output = require("microscope.output")
 
-local NONE = capture.NONE
-
 local UNITS = { cpu_ns = "nanoseconds", ns = "nanoseconds", bytes = "bytes" }
 
-local function write_frames(frames, out)
+local function write_frames(cap, frames, out)
+  local path = cap:array("files", "path")
   out:write('"shared":{"frames":[')
-  for i, frame in ipairs(frames.list) do
-    out:write(i > 1 and ",\n" or "\n", '{"name":', json.encode(frame.name))
-    if frame.file then out:write(',"file":', json.encode(frame.file)) end
+  frames.each(function(frame, number)
+    out:write(number > 0 and ",\n" or "\n", '{"name":', json.encode(frame.name))
+    if frame.file then out:write(',"file":', json.encode(cap:string(path[frame.file]))) end
     if frame.line then out:write(',"line":', frame.line) end
     out:write("}")
-  end
+  end)
   out:write("\n]},\n")
 end
 
--- A node's frames from the outermost on, as the format's numbers (from 0).
-local function path_of(tree, node, path)
-  local n = 0
-  while node ~= NONE do
-    n = n + 1
-    path[n] = tree.frame[node] - 1
-    node = tree.parent[node]
+-- Paths that are remembered at a time, and frames of the longest of them: a few MiB of text.
+local PATHS, LONGEST = 4096, 256
+
+-- A function that writes a stack's frames from the outermost on.
+local function stack_writer(frames, out)
+  local room, texts, count, parts = frames_query.room(), {}, 0, {}
+  return function(stack)
+    if texts[stack] then return out:write(texts[stack]) end
+    local depth = frames.path(stack, room)
+    if depth > LONGEST then
+      for i = depth - 1, 0, -1 do out:write(room.at[i], i > 0 and "," or "") end
+      return
+    end
+    for i = 1, depth do parts[i] = room.at[depth - i] end
+    if count == PATHS then texts, count = {}, 0 end
+    texts[stack], count = table.concat(parts, ",", 1, depth), count + 1
+    out:write(texts[stack])
   end
-  for i = 1, math.floor(n / 2) do path[i], path[n + 1 - i] = path[n + 1 - i], path[i] end
-  return table.concat(path, ",", 1, n)
 end
 
 local function profile_name(cap, thread, source, sources)
@@ -48,22 +55,18 @@ local function profile_name(cap, thread, source, sources)
 end
 
 -- A profile: the samples of a thread, one after the other.
-local function write_profile(cap, tree, list, source, sources, out)
+local function write_profile(cap, frames, list, source, sources, out)
   local stack, weight = cap:array("samples", "stack"), cap:array("samples", "weight")
   local unit = capture.enum("mic_unit", cap:array("sources", "unit")[source])
-  local paths, path, total = {}, {}, 0
+  local write_stack, total = stack_writer(frames, out), 0
   for i = 0, list.count - 1 do total = total + tonumber(weight[list.rows[i]]) end
   out:write('{"type":"sampled","name":',
     json.encode(profile_name(cap, list.thread, source, sources)), ',"unit":"',
     UNITS[unit] or "none", '","startValue":0,"endValue":', ("%.0f"):format(total), ',"samples":[')
   for i = 0, list.count - 1 do
-    local node = tree.node[stack[list.rows[i]]]
-    local text = paths[node]
-    if not text then
-      text = path_of(tree, node, path)
-      paths[node] = text
-    end
-    out:write(i > 0 and ",\n[" or "\n[", text, "]")
+    out:write(i > 0 and ",\n[" or "\n[")
+    write_stack(stack[list.rows[i]])
+    out:write("]")
   end
   out:write('\n],"weights":[')
   for i = 0, list.count - 1 do
@@ -74,18 +77,17 @@ end
 
 local function write_all(cap, out, ctx)
   local frames = frames_query.of(cap)
-  local tree = frames_query.tree(cap, frames)
   local meta, sources, first = cap:meta(), cap:rows("sources"), true
   out:write('{"$schema":"https://www.speedscope.app/file-format-schema.json",\n',
     '"exporter":"microscope",\n"name":', json.encode(meta.command or meta.program or ctx.name),
     ",\n")
-  write_frames(frames, out)
+  write_frames(cap, frames, out)
   out:write('"profiles":[')
   for source = 0, sources - 1 do
     for _, list in ipairs(frames_query.by_thread(cap, source)) do
       out:write(first and "\n" or ",\n")
       first = false
-      write_profile(cap, tree, list, source, sources, out)
+      write_profile(cap, frames, list, source, sources, out)
     end
   end
   out:write("\n]}\n")

@@ -212,6 +212,9 @@ local function place(cap, l)
   return { name = ("[place of kind %d]"):format(kind), module = name }
 end
 
+--- What a location without a function is called: {name=, module= (its name)}.
+M.place = place
+
 --- What the end of a stack (stacks.end) is called, in brackets, as reports print it.
 function M.ending(code)
   local text = C.mic_end_text(code)
