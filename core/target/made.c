@@ -30,7 +30,8 @@ struct piece { /* from here to the next piece */
 
 struct mic_made_code {
   struct mic_interner names;
-  MIC_VEC(struct piece) pieces;
+  struct piece *pieces; /* at most one an edge */
+  size_t count;
   uint64_t odd;
 };
 
@@ -85,9 +86,8 @@ static int by_address(const void *a, const void *b) {
 }
 
 static void add_piece(struct mic_made_code *code, uint64_t start, uint32_t name) {
-  struct piece *last = code->pieces.count ? &code->pieces.at[code->pieces.count - 1] : NULL;
-  if (last && last->name == name) return;
-  *mic_vec_push(&code->pieces) = (struct piece){start, name};
+  if (code->count && code->pieces[code->count - 1].name == name) return;
+  code->pieces[code->count++] = (struct piece){start, name};
 }
 
 /* One sweep: how many lines of each name are open, how many names that is, and the sum of these
@@ -96,7 +96,7 @@ static void flatten(struct mic_made_code *code, edges_vec *edges) {
   if (edges->count == 0) return;
   uint32_t *open = mic_alloc((code->names.strings.count + 1) * sizeof *open), names = 0;
   uint64_t sum = 0;
-  mic_vec_reserve(&code->pieces, edges->count);
+  code->pieces = mic_alloc(edges->count * sizeof *code->pieces);
   qsort(edges->at, edges->count, sizeof *edges->at, by_address);
   for (size_t i = 0; i < edges->count; i++) {
     const struct edge *e = &edges->at[i];
@@ -155,21 +155,21 @@ int mic_made_code_read(int fd, const char *path, struct mic_made_code **out,
 void mic_made_code_free(struct mic_made_code *code) {
   if (!code) return;
   mic_interner_free(&code->names);
-  mic_vec_free(&code->pieces);
+  free(code->pieces);
   free(code);
 }
 
 enum mic_made mic_made_code_find(const struct mic_made_code *code, uint64_t address,
                                  const char **name) {
-  size_t low = 0, high = code->pieces.count;
+  size_t low = 0, high = code->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (code->pieces.at[middle].start <= address)
+    if (code->pieces[middle].start <= address)
       low = middle + 1;
     else
       high = middle;
   }
-  uint32_t id = low ? code->pieces.at[low - 1].name : MIC_NONE;
+  uint32_t id = low ? code->pieces[low - 1].name : MIC_NONE;
   *name = NULL;
   if (id == MIC_NONE) return MIC_MADE_NONE;
   if (id == AMBIGUOUS) return MIC_MADE_AMBIGUOUS;

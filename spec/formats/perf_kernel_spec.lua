@@ -1,0 +1,176 @@
+-- perf.data with what no kernel here writes: modules of the kernel, call stacks of the processor,
+-- stacks that come later.
+
+local capture = require("microscope.capture")
+local helper = require("spec.helper")
+local kernel_kit = require("spec.symbolize.kernel_kit")
+local kit = require("spec.formats.kit")
+local perf_file = require("spec.formats.perf_file")
+local perf_kit = require("spec.formats.perf_kit")
+
+local KERNEL, LOADED = 4, 5 -- mic_module_kind
+local TEXT, MODULE = 0xffffffff81000000ULL, 0xffffffffc0100000ULL
+local FILE = "/lib/modules/6.99.0/kernel/small/small-one.ko"
+local NATIVE, UNMAPPED = 0, 3
+local CALL_STACK = 2048 + 1 -- PERF_SAMPLE_BRANCH_CALL_STACK, _USER
+
+local SOURCE = [[
+__attribute__((noinline)) int first(int x) { return x * 3; }
+__attribute__((noinline)) int second(int x) { return first(x) + first(x + 1); }
+int third(int x) { return second(x) + 1; }
+]]
+
+describe("the kernel's code in perf.data:", function()
+  local folder
+  setup(function() folder = helper.folder() end)
+  teardown(function() helper.remove(folder) end)
+
+  local function shell(command)
+    local out, err, status = helper.run(command, folder)
+    assert(status == 0, command .. ": " .. err)
+    return out
+  end
+
+  local function convert(name, records, options)
+    helper.write(folder .. "/" .. name .. ".data", perf_file.bytes(records, options))
+    local told = kit.convert(folder, name .. ".data " .. name .. ".usprof")
+    return perf_kit.ours(folder .. "/" .. name .. ".usprof"), told
+  end
+
+  local function begin()
+    return {
+      perf_file.mmap { time = 1, address = TEXT, size = 0x1000000, offset = TEXT,
+        name = "[kernel.kallsyms]_text" },
+      perf_file.comm { time = 2, pid = 7, name = "task" },
+    }
+  end
+
+  local function kinds(name)
+    return assert(capture.with(folder .. "/" .. name .. ".usprof", function(cap)
+      local out, path, kind = {}, cap:array("modules", "path"), cap:array("modules", "kind")
+      for m = 0, cap:rows("modules") - 1 do out[cap:string(path[m])] = kind[m] end
+      return out
+    end))
+  end
+
+  it("has each module's places from where it begins, which its file names as perf does", function()
+    helper.write(folder .. "/small.c", SOURCE)
+    helper.write(folder .. "/layout", "SECTIONS { .text 0 : { *(.text .text.*) } }\n")
+    shell("cc -g -O1 -fno-pic -mcmodel=kernel -c small.c && mkdir -p root" .. FILE:match("^.*/")
+      .. " && ld -r --build-id=sha1 -T layout -o root" .. FILE .. " small.o")
+    local id = shell("readelf -nW root" .. FILE):match("Build ID: (%x+)")
+    local places = {}
+    for address in shell("objdump -d --no-show-raw-insn -j .text root" .. FILE)
+      :gmatch("\n%s*(%x+):%s*[^\n]+") do places[#places + 1] = tonumber(address, 16) end
+    local records = begin()
+    records[#records + 1] = perf_file.mmap { time = 3, address = MODULE, size = 0x4000,
+      name = FILE }
+    for i, place in ipairs(places) do
+      records[#records + 1] = perf_file.sample { pid = 7, time = 10 + i,
+        chain = { perf_file.KERNEL, MODULE + place, MODULE + places[#places], TEXT + 0x1000 } }
+    end
+    local ours = convert("modules", records, { build_ids = { { FILE, id },
+      { "[kernel.kallsyms]", ("5a"):rep(20) } } })
+    assert.same({ ["[kernel.kallsyms]"] = KERNEL, [FILE] = LOADED }, kinds("modules"))
+    for i, place in ipairs(places) do
+      local frames = ours[i].frames
+      assert.same({ place, places[#places] - 1 },
+        { tonumber(frames[1].offset), tonumber(frames[2].offset) })
+      assert.equal(TEXT + 0xfff, frames[3].offset)
+    end
+    shell(helper.quote(helper.stage) .. "/bin/microscope symbolize -q -d root modules.usprof")
+    ours = perf_kit.ours(folder .. "/modules.usprof")
+    for _, sample in ipairs(ours) do assert.equal("third", sample.frames[2].name) end
+    if not kit.has("perf") then return end
+    local theirs, same = shell("HOME=$PWD perf script -i modules.data --symfs root -F ip,sym"
+      .. " 2>/dev/null"), 0
+    local k = 0
+    for first in (theirs .. "\n"):gmatch("%s*(%x+ %S+)\n[^\n]+\n[^\n]+\n") do
+      k = k + 1
+      local ip, name = first:match("^(%x+) (%S+)$")
+      assert.equal(MODULE + places[k], kernel_kit.u64(ip))
+      if ours[k].frames[1].name then
+        assert.equal(name, ours[k].frames[1].name)
+        same = same + 1
+      end
+    end
+    assert.is_true(same >= 10, theirs)
+  end)
+
+  it("has a BPF program's place while it is loaded, and nothing after", function()
+    local records = begin()
+    local program = { address = MODULE, size = 0x40, name = "bpf_prog_0123456789abcdef_one" }
+    local function add(time, kind, r)
+      r.time = time
+      records[#records + 1] = perf_file[kind](r)
+    end
+    local function sample(time)
+      add(time, "sample", { pid = 7, chain = { perf_file.KERNEL, MODULE + 0x10 } })
+    end
+    sample(10)
+    add(11, "ksymbol", program)
+    sample(12)
+    program.gone = true
+    add(13, "ksymbol", program)
+    sample(14)
+    add(15, "ksymbol", { address = MODULE - 0x10, size = 0x80, name = "bpf_trampoline_5" })
+    sample(16)
+    local frames = {}
+    for i, s in ipairs(convert("bpf", records)) do
+      frames[i] = { s.frames[1].name or "", s.frames[1].kind, tonumber(s.frames[1].offset % 4096) }
+    end
+    assert.same({ { "", UNMAPPED, 0x10 }, { "bpf_prog_0123456789abcdef_one", NATIVE, 0x10 },
+      { "", UNMAPPED, 0x10 }, { "bpf_trampoline_5", NATIVE, 0x20 } }, frames)
+  end)
+
+  it("takes no callers by frame pointers where the processor's call stack was asked for", function()
+    local records = begin()
+    local branches = { { 0x401000, 0x402000 }, { 0x400100, 0x401000 } }
+    records[#records + 1] = perf_file.sample { pid = 7, time = 10, branches = branches,
+      chain = { perf_file.KERNEL, TEXT + 16, perf_file.USER, 0x402010ULL, 0x99ULL, 0x88ULL } }
+    records[#records + 1] = perf_file.sample { pid = 7, time = 11, user = true,
+      branches = branches, chain = { perf_file.USER, 0x402010ULL, 0x99ULL } }
+    local ours, told = convert("lbr", records, { branches = CALL_STACK })
+    assert.same({ 2, 1 }, { #ours[1].frames, #ours[2].frames })
+    assert.equal(0x402010ULL, ours[2].frames[1].offset)
+    assert.is_false(ours[1].whole or ours[2].whole)
+    assert.matches("the callers outside the kernel of 2 samples, which only their branch stacks"
+      .. " tell", told)
+    ours, told = convert("branches", records, { branches = 1 })
+    assert.equal(4, #ours[1].frames)
+    assert.matches("the branch stacks of 2 samples", told)
+  end)
+
+  it("counts the stacks that the kernel told later", function()
+    local records = begin()
+    for i = 1, 3 do
+      records[#records + 1] = perf_file.sample { pid = 7, time = 10 * i,
+        chain = { perf_file.KERNEL, TEXT + 16 * i, perf_file.USER_DEFERRED, 77 } }
+    end
+    records[#records + 1] = perf_file.deferred { pid = 7, time = 50, cookie = 77,
+      ips = { perf_file.USER, 0x402010ULL, 0x401010ULL } }
+    local ours, told = convert("deferred", records)
+    for _, sample in ipairs(ours) do
+      assert.equal(1, #sample.frames)
+      assert.is_false(sample.whole)
+    end
+    assert.matches("the callers outside the kernel of 3 samples, which the kernel told later", told)
+    assert.is_nil(told:find("records of context switches", 1, true))
+  end)
+
+  it("names nothing of a kernel that is not this one", function()
+    local records = begin()
+    records[#records + 1] = perf_file.mmap { time = 3, address = MODULE, size = 0x4000,
+      name = "[other]" }
+    records[#records + 1] = perf_file.sample { pid = 7, time = 10,
+      chain = { perf_file.KERNEL, MODULE + 0x10, TEXT + 0x1000 } }
+    convert("other", records, { build_ids = { { "[kernel.kallsyms]", ("5a"):rep(20) },
+      { "[other]", ("a5"):rep(20) } } })
+    assert.equal(0, assert(capture.with(folder .. "/other.usprof", function(cap)
+      return cap:rows("functions")
+    end)))
+    local text = helper.microscope("report other.usprof", folder)
+    assert.matches("%[other%]%+0x10", text)
+    assert.matches("problem: %[kernel%.kallsyms%]: it is not the kernel that runs here", text)
+  end)
+end)
