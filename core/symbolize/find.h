@@ -65,6 +65,10 @@ bool mic_finder_loaded(struct mic_finder *finder, const struct mic_wanted *wante
                        struct mic_found *out);
 /* As mic_symbols_source.find_file, data being the finder. */
 char *mic_finder_file(void *data, const uint8_t *build_id, size_t size);
+/* Each place that a file of the build ID may be at by its name, of debug information first, until
+ * one is taken: whether one was. */
+bool mic_finder_places(const struct mic_finder *finder, const struct mic_wanted *wanted,
+                       bool (*take)(void *data, const char *path), void *data);
 void mic_finder_free(struct mic_finder *finder);
 
 #endif

@@ -78,14 +78,12 @@ static bool try_installed(struct hunt *hunt, const char *folder, bool itself) {
   return (!itself || plain != size) && try_joined(hunt, folder, path, plain);
 }
 
-static bool try_build_ids(struct hunt *hunt) {
-  const struct mic_wanted *wanted = hunt->wanted;
-  char path[PATH_BYTES];
-  for (const char *const *folder = hunt->finder->debug_dirs; folder && *folder; folder++) {
-    bool fits = mic_build_id_path(*folder, wanted->build_id, wanted->build_id_size, ".debug", path,
-                                  sizeof path);
-    if ((fits && try_file(hunt, path)) || try_installed(hunt, *folder, false)) return true;
-  }
+static bool take_place(void *data, const char *path) { return try_file(data, path); }
+
+/* Debug files are laid out as what they are of. */
+static bool try_debug_dirs(struct hunt *hunt) {
+  for (const char *const *folder = hunt->finder->debug_dirs; folder && *folder; folder++)
+    if (try_installed(hunt, *folder, false)) return true;
   return false;
 }
 
@@ -111,7 +109,8 @@ static bool try_server(struct hunt *hunt, enum mic_fetch_kind kind) {
 bool mic_finder_loaded(struct mic_finder *f, const struct mic_wanted *wanted,
                        struct mic_found *out) {
   struct hunt hunt = {.finder = f, .wanted = wanted, .best = {.fd = -1}};
-  if (!try_folders(&hunt) && !try_build_ids(&hunt) && !try_installed(&hunt, "", true) &&
+  if (!try_folders(&hunt) && !mic_finder_places(f, wanted, take_place, &hunt) &&
+      !try_debug_dirs(&hunt) && !try_installed(&hunt, "", true) &&
       !try_server(&hunt, MIC_FETCH_DEBUG) && hunt.best.fd < 0)
     try_server(&hunt, MIC_FETCH_IMAGE);
   if (hunt.best.fd >= 0) {

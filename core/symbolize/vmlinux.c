@@ -124,17 +124,7 @@ static bool try_any_release(struct hunt *hunt) {
   return found;
 }
 
-static bool try_build_ids(struct hunt *hunt) {
-  const struct mic_wanted *wanted = hunt->wanted;
-  char path[PATH_BYTES];
-  for (const char *const *folder = hunt->finder->debug_dirs; folder && *folder; folder++)
-    for (int plain = 0; plain < 2; plain++)
-      if (mic_build_id_path(*folder, wanted->build_id, wanted->build_id_size, plain ? "" : ".debug",
-                            path, sizeof path) &&
-          try_file(hunt, path))
-        return true;
-  return false;
-}
+static bool take(void *data, const char *path) { return try_file(data, path); }
 
 static bool try_folders(struct hunt *hunt) {
   struct mic_finder *f = hunt->finder;
@@ -178,8 +168,9 @@ bool mic_finder_kernel(struct mic_finder *f, const struct mic_wanted *wanted,
     mic_problem_add(f->problem, "the recording does not tell where the kernel was");
     return false;
   }
-  if (!try_folders(&hunt) && !try_build_ids(&hunt) && !try_release(&hunt, "") &&
-      !try_any_release(&hunt) && !try_server(&hunt, MIC_FETCH_DEBUG) && hunt.best.fd < 0)
+  if (!try_folders(&hunt) && !mic_finder_places(f, wanted, take, &hunt) &&
+      !try_release(&hunt, "") && !try_any_release(&hunt) && !try_server(&hunt, MIC_FETCH_DEBUG) &&
+      hunt.best.fd < 0)
     try_server(&hunt, MIC_FETCH_IMAGE);
   if (hunt.best.fd >= 0) {
     *out = hunt.best;
