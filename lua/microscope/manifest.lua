@@ -39,15 +39,24 @@ local OPTION_FIELDS = {
 
 local TYPES = { flag = true, text = true, number = true, count = true, choice = true }
 
+-- A table's keys in order: the first fault is the same each time.
+local function keys_of(fields)
+  local out = {}
+  for key in pairs(fields) do out[#out + 1] = key end
+  table.sort(out, function(a, b) return tostring(a) < tostring(b) end)
+  return out
+end
+
 -- Nil, or what is wrong with one option or argument.
 local function option_fault(option, is_argument)
   if type(option) ~= "table" then return "is not a table" end
-  for field, kind in pairs(OPTION_FIELDS) do
+  for _, field in ipairs(keys_of(OPTION_FIELDS)) do
+    local kind = OPTION_FIELDS[field]
     if option[field] ~= nil and type(option[field]) ~= kind then
       return ("%s must be a %s"):format(field, kind)
     end
   end
-  for field in pairs(option) do
+  for _, field in ipairs(keys_of(option)) do
     if not OPTION_FIELDS[field] and field ~= "default" then
       return ("has no field '%s'"):format(tostring(field))
     end
@@ -95,12 +104,13 @@ local function run_fault(value, kind)
 end
 
 local function fault_of(value, kind)
-  for field, want in pairs(FIELDS) do
+  for _, field in ipairs(keys_of(FIELDS)) do
+    local want = FIELDS[field]
     if value[field] ~= nil and type(value[field]) ~= want then
       return ("%s must be a %s"):format(field, want)
     end
   end
-  for field in pairs(value) do
+  for _, field in ipairs(keys_of(value)) do
     if not FIELDS[field] and field ~= "captures" then
       return ("a manifest has no field '%s'"):format(tostring(field))
     end

@@ -106,6 +106,16 @@ describe("symbols", function()
     assert.is_true(os.clock() - began < 30)
   end)
 
+  it("refuse a name that a plain expression could take minutes for", function()
+    local name, expression = ("a"):rep(2 ^ 20) .. "bc", assert(pattern.regex("a+c"))
+    local began = os.clock()
+    local ok, why = pcall(expression, name)
+    assert.is_false(ok)
+    assert.equal("/a+c/ is too costly to match: a name of 1048578 bytes, the most is 131072", why)
+    assert.is_true(expression(("a"):rep(2 ^ 16) .. "c"))
+    assert.is_true(os.clock() - began < 30)
+  end)
+
   it("look at all of a long name", function()
     local name = ("foo"):rep(3) .. ("a"):rep(65536) .. "xd"
     for expression, want in pairs { ["f.*x.*c$"] = false, ["f.*x.*d$"] = true, ["^o.*d$"] = false,

@@ -4,8 +4,8 @@
 --   glob      * stands for any characters, ? for one
 --   /regex/   Perl's regular expressions (PCRE2), found anywhere in a text; bytes, not characters
 --
--- A regular expression that backtracks without end on some text is given up: see M.STEPS and
--- WORK.
+-- A regular expression that backtracks without end on some text is given up: see M.STEPS, WORK and
+-- TEXT_MAX.
 
 local M = {}
 
@@ -29,6 +29,10 @@ local function share_of(size)
   local places = 2 ^ math.ceil(math.log(size + 1) / math.log(2))
   return math.max(1, math.min(M.STEPS, math.floor(WORK / places)))
 end
+
+-- What is longer is not looked at: `a+c` takes a text's length from each place on, which no limit
+-- of PCRE2 bounds, so that a name of this size may take seconds and one of a megabyte minutes.
+local TEXT_MAX = 2 ^ 17
 
 -- Does a text match a glob?  Iterative: after a `*` fails it takes one more character, so the
 -- time is at most the product of both lengths.
@@ -92,6 +96,10 @@ function M.regex(expression)
   -- \G holds at the first place only, which looking at each alone would make of every one.
   local alone = not expression:find("\\G", 1, true)
   return function(text)
+    if #text > TEXT_MAX then
+      error(("/%s/ is too costly to match: a name of %d bytes, the most is %d"):format(expression,
+        #text, TEXT_MAX), 0)
+    end
     local share = share_of(#text)
     local quick = by_share[share] or rex.new(limits(share) .. expression)
     by_share[share] = quick

@@ -60,6 +60,15 @@ local function sources(profile)
   return json.array(out)
 end
 
+--- The name of a field that holds an amount of the source's unit: "self_ns" where that is ns, else
+-- "self_value", whose unit the summary's source tells.
+function M.amount_field(profile, name)
+  local other = profile.source ~= nil and profile.source.unit ~= "ns"
+  return name .. (other and "_value" or "_ns")
+end
+
+local field = M.amount_field
+
 -- What was done before the report: filters and transforms, and what each took out or moved.
 local function steps(profile)
   local out = {}
@@ -69,7 +78,7 @@ local function steps(profile)
       "text", or_null(step.text),
       "functions", step.functions,
       "removed", step.removed,
-      "weight_ns", step.weight,
+      field(profile, "weight"), step.weight,
     }
   end
   return json.array(out)
@@ -86,8 +95,8 @@ local function summary(profile)
     "host", or_null(s.meta.host),
     "samples", or_null(profile_query.samples(profile, profile.tree.weight)),
     "duration_ns", s.duration_ns,
-    "sampled_ns", profile.tree.weight,
-    "recorded_ns", profile.recorded,
+    field(profile, "sampled"), profile.tree.weight,
+    field(profile, "recorded"), profile.recorded,
     "source", one_source(profile.source),
     "sources", sources(profile),
     "steps", steps(profile),
@@ -116,7 +125,7 @@ local function ends(profile)
       "reason", entry.reason,
       "whole", entry.whole,
       "samples", or_null(profile_query.samples(profile, entry.weight)),
-      "weight_ns", entry.weight,
+      field(profile, "weight"), entry.weight,
     }
   end
   return json.array(out)
@@ -139,15 +148,15 @@ end
 local function one_function(cap, profile, key)
   local costs, bounds = profile.costs, M.bounds
   local fields = M.name_fields(keys_query.describe(cap, profile.keys, key))
-  for _, field in ipairs {
-    "self_ns", costs.self[key],
-    "total_ns", costs.total[key],
+  for _, value in ipairs {
+    field(profile, "self"), costs.self[key],
+    field(profile, "total"), costs.total[key],
     "self_samples", or_null(profile_query.samples(profile, costs.self[key])),
     "total_samples", or_null(profile_query.samples(profile, costs.total[key])),
-    "self_ci_ns", bounds(profile, costs.self[key]),
-    "total_ci_ns", bounds(profile, costs.total[key]),
+    field(profile, "self_ci"), bounds(profile, costs.self[key]),
+    field(profile, "total_ci"), bounds(profile, costs.total[key]),
   } do
-    fields[#fields + 1] = field
+    fields[#fields + 1] = value
   end
   return json.object(fields)
 end
@@ -188,14 +197,15 @@ end
 
 --- Write the call tree, or another tree of a profile's keys.
 function M.write_tree(cap, profile, tree, options, out)
+  local self_name, total_name = field(profile, "self"), field(profile, "total")
   out('"tree":')
   M.write_nodes(tree, { least = tree.weight * (options.min_percent or 0) / 100,
     before = options.before, tree_limit = options.tree_limit }, function(node)
     local out_fields = M.name_fields(walk.describe(cap, profile.keys, tree, node))
     local total = walk.total(node, tree.total, tree.self)
-    for _, field in ipairs { "self_ns", tree.self[node], "total_ns", total, "samples",
+    for _, value in ipairs { self_name, tree.self[node], total_name, total, "samples",
       or_null(profile_query.samples(profile, total)) } do
-      out_fields[#out_fields + 1] = field
+      out_fields[#out_fields + 1] = value
     end
     return out_fields
   end, out)

@@ -74,6 +74,10 @@ local function write_text(cap, keys, list, options, out)
     local root = list_query.walk(list, s.stack, function(l) out(frames(l)) end)
     out("    ", ends(root), "\n\n")
   end
+  if count == 0 and options.limit ~= 0 then
+    out("no samples", list.source.name ~= "" and " of " .. text.escape(list.source.name) or "",
+      "\n")
+  end
 end
 
 local function frame_json(cap, keys, l)

@@ -4,10 +4,10 @@
 -- the unit that the column `unit` names.
 
 local csv = require("microscope.report.csv")
+local differences = require("microscope.report.differences")
 local keys_query = require("microscope.query.keys")
 local numbers = require("microscope.report.numbers")
 local profile_query = require("microscope.query.profile")
-local views_text = require("microscope.report.views_text")
 local walk = require("microscope.query.walk")
 
 local M = {}
@@ -150,15 +150,15 @@ end
 function M.diff(_, d, options, out)
   if d.tree then
     csv.row(concat({ "node", "parent", "depth" }, NAME, CHANGE), out)
-    local walk_options = views_text.diff_walk(d, options)
+    local walk_options = differences.walk(d, options)
     walk_options.tree_limit = options.tree_limit
     return write_nodes(d.tree, walk_options, function(node)
       return concat(name_cells(d.describe_node(node)),
-        change_cells(d, views_text.node_difference(d, node)))
+        change_cells(d, differences.of_node(d, node)))
     end, out)
   end
   csv.row(concat(NAME, { "in_base", "in_other" }, CHANGE), out)
-  for _, rows in ipairs { views_text.split(d, options) } do
+  for _, rows in ipairs { differences.split(d, options) } do
     for i, row in ipairs(rows) do
       if options.limit and i > options.limit then break end
       csv.row(concat(name_cells(d.describe(row.class)),

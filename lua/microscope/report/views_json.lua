@@ -1,18 +1,18 @@
 --- views_json.lua - a function's callers and callees, groups, and differences, for programs:
 -- docs/report-json.md is their specification.
 
+local differences = require("microscope.report.differences")
 local json = require("microscope.report.json")
 local keys_query = require("microscope.query.keys")
 local profile_json = require("microscope.report.profile_json")
 local profile_query = require("microscope.query.profile")
-local views_text = require("microscope.report.views_text")
 
 local M = {}
 
-local or_null = json.or_null
+local or_null, field = json.or_null, profile_json.amount_field
 
 local function append(fields, more)
-  for _, field in ipairs(more) do fields[#fields + 1] = field end
+  for _, value in ipairs(more) do fields[#fields + 1] = value end
   return fields
 end
 
@@ -33,13 +33,13 @@ function M.focus(cap, profile, focus, options, out)
   profile_json.write_head(profile, out)
   local function call(row)
     return append(profile_json.name_fields(keys_query.describe(cap, profile.keys, row.key)),
-      { "weight_ns", row.weight, "samples", whole(profile, row.weight) })
+      { field(profile, "weight"), row.weight, "samples", whole(profile, row.weight) })
   end
   local fields = profile_json.name_fields(keys_query.describe(cap, profile.keys, focus.key))
-  append(fields, { "self_ns", focus.self, "total_ns", focus.total,
+  append(fields, { field(profile, "self"), focus.self, field(profile, "total"), focus.total,
     "self_samples", whole(profile, focus.self), "total_samples", whole(profile, focus.total),
-    "self_ci_ns", profile_json.bounds(profile, focus.self),
-    "total_ci_ns", profile_json.bounds(profile, focus.total) })
+    field(profile, "self_ci"), profile_json.bounds(profile, focus.self),
+    field(profile, "total_ci"), profile_json.bounds(profile, focus.total) })
   out('"focus":')
   json.write(json.object(fields), out)
   out(",\n")
@@ -76,10 +76,10 @@ function M.groups(_, profile, groups, options, out)
   write_list("groups", rows, function(row)
     local values, fields = row.values, {}
     for i, name in ipairs(groups.by) do append(fields, { name, thing(values[i]) }) end
-    return append(fields, { "self_ns", row.self, "total_ns", row.total,
+    return append(fields, { field(profile, "self"), row.self, field(profile, "total"), row.total,
       "self_samples", whole(profile, row.self), "total_samples", whole(profile, row.total),
-      "self_ci_ns", profile_json.bounds(profile, row.self),
-      "total_ci_ns", profile_json.bounds(profile, row.total) })
+      field(profile, "self_ci"), profile_json.bounds(profile, row.self),
+      field(profile, "total_ci"), profile_json.bounds(profile, row.total) })
   end, options, out)
   out("}\n")
 end
@@ -90,7 +90,8 @@ local function difference_fields(row)
 end
 
 local function side(profile)
-  return json.object { "weight_ns", profile.tree.weight, "recorded_ns", profile.recorded,
+  return json.object { field(profile, "weight"), profile.tree.weight,
+    field(profile, "recorded"), profile.recorded,
     "samples", whole(profile, profile.tree.weight) }
 end
 
@@ -101,7 +102,7 @@ function M.diff(_, d, options, out)
   json.write(json.object { "by", d.diff.by, "measure", d.diff.measure,
     "base", side(d.base), "other", side(d.profile), "same", d.diff.same }, out)
   out(",\n")
-  local more, less = views_text.split(d, options)
+  local more, less = differences.split(d, options)
   local function entry(row)
     local fields = profile_json.name_fields(d.describe(row.class))
     append(fields, { "in_base", d.diff.pairs.base_key[row.class] ~= nil,
@@ -113,11 +114,11 @@ function M.diff(_, d, options, out)
   write_list("less", less, entry, options, out)
   out(',\n"tree":')
   if d.tree then
-    local walk_options = views_text.diff_walk(d, options)
+    local walk_options = differences.walk(d, options)
     walk_options.tree_limit = options.tree_limit
     profile_json.write_nodes(d.tree, walk_options, function(node)
       return append(profile_json.name_fields(d.describe_node(node)),
-        difference_fields(views_text.node_difference(d, node)))
+        difference_fields(differences.of_node(d, node)))
     end, out)
   else
     out("null")

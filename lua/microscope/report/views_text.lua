@@ -1,6 +1,7 @@
 --- views_text.lua - a function's callers and callees, groups, and differences, for a person.
 
 local diff_query = require("microscope.query.diff")
+local differences = require("microscope.report.differences")
 local header_text = require("microscope.report.header_text")
 local keys_query = require("microscope.query.keys")
 local numbers = require("microscope.report.numbers")
@@ -145,29 +146,6 @@ local function diff_table(d, rows, title, options, out)
   profile_text.say_more(#rows - shown, "function", { limit = options.limit }, out)
 end
 
---- The rows of a diff that are more, and those that are less, than in the base: at least
--- options.min_percent of the larger side, by name where options.sort says so.
-function M.split(d, options)
-  local more, less = {}, {}
-  local all = d.diff.by == "share" and 1 or math.max(d.diff.base.weight, d.diff.other.weight)
-  local least = all * (options.min_percent or 0) / 100
-  for _, row in ipairs(d.diff.rows) do
-    if math.abs(row.difference) >= least then
-      table.insert(row.difference > 0 and more or less, row)
-    end
-  end
-  if options.sort == "name" then
-    local function by_name(a, b)
-      local x, y = d.describe(a.class).name, d.describe(b.class).name
-      if x ~= y then return x < y end
-      return a.class < b.class
-    end
-    table.sort(more, by_name)
-    table.sort(less, by_name)
-  end
-  return more, less
-end
-
 -- The totals, and what the marks mean.
 local function diff_head(d, options, out)
   local source, diff = d.source, d.diff
@@ -195,7 +173,7 @@ function M.diff(_, d, options, out)
   diff_head(d, options, out)
   if d.tree then return M.diff_tree(d, options, out) end
   local time = d.source and d.source.unit == "ns" and d.diff.by == "time"
-  local more, less = M.split(d, options)
+  local more, less = differences.split(d, options)
   if #more > 0 then diff_table(d, more, time and "SLOWER" or "MORE", options, out) end
   if #less > 0 then diff_table(d, less, time and "FASTER" or "LESS", options, out) end
   out("\n")
@@ -205,47 +183,16 @@ function M.diff(_, d, options, out)
   end
 end
 
---- The differences of a node of a diff's tree, as a row of diff.lua.
-function M.node_difference(d, node)
-  local tree = d.tree
-  return diff_query.difference(d.diff.by, walk.total(node, tree.base_total, tree.base_self),
-    walk.total(node, tree.total, tree.self), d.diff.base, d.diff.other)
-end
-
---- How a diff's tree is walked: by the greater of both weights, the largest difference first.
-function M.diff_walk(d, options)
-  local tree = d.tree
-  local function weight(node)
-    return math.max(walk.total(node, tree.total, tree.self),
-      walk.total(node, tree.base_total, tree.base_self))
-  end
-  local function size(node)
-    return math.abs(M.node_difference(d, node).difference)
-  end
-  return {
-    least = math.max(tree.weight, tree.base_weight) * (options.min_percent or 0) / 100,
-    weight = weight,
-    self = function(node) return math.max(tree.self[node], tree.base_self[node]) end,
-    before = function(a, b)
-      local x, y = size(a), size(b)
-      if x ~= y then return x > y end
-      x, y = weight(a), weight(b)
-      if x ~= y then return x > y end
-      return a < b
-    end,
-  }
-end
-
 --- The call tree of differences.
 function M.diff_tree(d, options, out)
   local lines, columns = 0, options.columns
   out("\n", text.right("CHANGE", 10), text.right("95 %", 22), text.right("BASE", 10),
     text.right("NOW", 10), "    CALL TREE\n")
-  local hidden, stopped = walk.tree(d.tree, M.diff_walk(d, options), function(node, depth)
+  local hidden, stopped = walk.tree(d.tree, differences.walk(d, options), function(node, depth)
     if lines == options.tree_limit then return true end
     lines = lines + 1
     local change, bounds, base, now, mark = diff_cells(d.diff, d.source,
-      M.node_difference(d, node))
+      differences.of_node(d, node))
     local figures = text.right(change, 10) .. text.right(bounds, 22) .. text.right(base, 10)
       .. text.right(now, 10) .. " " .. text.left(mark, 1) .. "  "
     local indent = profile_text.indent(depth, columns and math.max(columns - #figures, 8))

@@ -1,0 +1,1 @@
+microscope report --samples --where 'time > 3600s' small.usprof
