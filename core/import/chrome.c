@@ -1,5 +1,5 @@
 /*
- * chrome.c - events to marks, and the marks of a thread to zones.
+ * chrome.c - events to spans, begins and ends, and those of a thread to zones.
  *
  * The rules are of the "Trace Event Format" document and of what Perfetto and catapult do where it
  * is silent: an end closes the innermost open begin of its thread, or the innermost of its name
@@ -12,13 +12,11 @@
 
 #include "base/map.h"
 #include "import/build.h"
+#include "import/edges.h"
 #include "import/json_feed.h"
-#include "import/lanes.h"
 
-/* The kind of a mark, above its order in the file. */
-#define KIND_SHIFT 30
-#define ORDER_MASK ((1U << KIND_SHIFT) - 1)
-enum kind { KIND_ZONE = 0, KIND_BEGIN = 1, KIND_END = 2, KIND_TIMED = 3 }; /* begin with "dur" */
+/* Events are numbered in the order of zones (lanes.h). */
+enum { EVENTS_MAX = 1 << 30 };
 
 enum field { NO_FIELD, PH, TS, DUR, PID, TID, NAME, CAT, ID, ID2, ARGS };
 
@@ -34,11 +32,12 @@ struct process {
 struct thread {
   uint32_t process, name;
   uint64_t id;
-  mic_lane_zones marks;
+  mic_lane_zones zones;
+  mic_edges edges; /* begins and ends of zones */
 };
 struct async {
-  int64_t ts;
-  uint32_t key, thread, site, order;
+  uint32_t key, thread;
+  struct mic_edge edge;
 };
 
 struct event {
@@ -142,7 +141,7 @@ static void write_threads(struct chrome *c) {
   }
 }
 
-/* ---- marks ---- */
+/* ---- events ---- */
 
 static const char *bad_event(struct chrome *c, const char *why) {
   if (!c->result->bad_events++) {
@@ -160,44 +159,36 @@ static uint32_t site_of(struct chrome *c, const struct event *e) {
   return site;
 }
 
-static void note_span(struct chrome *c, int64_t start, int64_t end) {
-  if (start < c->first) c->first = start;
-  if (end > c->last) c->last = end;
-}
-
-static void push_mark(struct chrome *c, uint32_t thread, enum kind kind, int64_t start, int64_t end,
-                      uint32_t site) {
-  struct mic_lane_zone mark = {start, end, site, 0};
-  mark.order = (uint32_t)(c->result->events & ORDER_MASK) | (uint32_t)kind << KIND_SHIFT;
-  mic_lane_zones *marks = &c->threads.at[thread].marks;
-  if (!marks->at) { /* many threads have one only */
-    marks->at = mic_alloc(sizeof *marks->at);
-    marks->room = 1;
-  }
-  *mic_vec_push(marks) = mark;
-}
+static uint32_t order_of(const struct chrome *c) { return (uint32_t)c->result->events; }
 
 static void take_span(struct chrome *c, const struct event *e) {
   int64_t end = INT64_MAX;
-  enum kind kind = e->ph == 'X' ? KIND_ZONE : KIND_BEGIN;
-  if (e->has_dur) {
-    if (e->dur < 0) {
-      bad_event(c, "a negative duration");
-      return;
-    }
-    if (__builtin_add_overflow(e->ts, e->dur, &end) || end == INT64_MAX) {
-      bad_event(c, "an end that is out of range");
-      return;
-    }
-    if (kind == KIND_BEGIN) kind = KIND_TIMED;
+  if (e->has_dur && e->dur < 0) {
+    bad_event(c, "a negative duration");
+    return;
   }
-  push_mark(c, thread_of(c, e->pid, e->tid), kind, e->ts, end, site_of(c, e));
-  note_span(c, e->ts, e->has_dur ? end : e->ts);
+  if (e->has_dur && (__builtin_add_overflow(e->ts, e->dur, &end) || end == INT64_MAX)) {
+    bad_event(c, "an end that is out of range");
+    return;
+  }
+  uint32_t thread = thread_of(c, e->pid, e->tid), site = site_of(c, e);
+  if (e->ph == 'X')
+    *mic_vec_push(&c->threads.at[thread].zones) =
+      (struct mic_lane_zone){e->ts, end, site, order_of(c)};
+  else
+    *mic_vec_push(&c->threads.at[thread].edges) = (struct mic_edge){
+      .time_ns = e->ts, .end_ns = end, .site = site, .order = order_of(c), .begin = true};
+}
+
+/* The name that an end says; 0: it says none. */
+static uint32_t name_of(struct chrome *c, const struct event *e) {
+  return e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : 0;
 }
 
 static void take_end(struct chrome *c, const struct event *e) {
-  uint32_t name = e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : MIC_NONE;
-  push_mark(c, thread_of(c, e->pid, e->tid), KIND_END, e->ts, 0, name);
+  uint32_t thread = thread_of(c, e->pid, e->tid);
+  *mic_vec_push(&c->threads.at[thread].edges) =
+    (struct mic_edge){.time_ns = e->ts, .name = name_of(c, e), .order = order_of(c)};
 }
 
 /* Pairs are of one category and id, of one process. */
@@ -209,18 +200,14 @@ static void take_async(struct chrome *c, struct event *e, bool begins) {
   for (size_t i = 0; i < sizeof e->pid; i++) *mic_vec_push(id) = ((const char *)&e->pid)[i];
   for (size_t i = 0; i < sizeof count; i++) *mic_vec_push(id) = ((const char *)&count)[i];
   struct async async = {
-    .ts = e->ts,
     .key = mic_intern(&c->keys, id->at, id->count),
     .thread = thread_of(c, e->pid, e->tid),
-    .order =
-      (uint32_t)(c->result->events & ORDER_MASK) | (begins ? 0 : (uint32_t)KIND_END << KIND_SHIFT),
+    .edge = {.time_ns = e->ts, .end_ns = INT64_MAX, .order = order_of(c), .begin = begins},
   };
-  if (begins) {
-    async.site = site_of(c, e);
-    note_span(c, e->ts, e->ts);
-  } else {
-    async.site = e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : MIC_NONE;
-  }
+  if (begins)
+    async.edge.site = site_of(c, e);
+  else
+    async.edge.name = name_of(c, e);
   *mic_vec_push(&c->asyncs) = async;
 }
 
@@ -415,7 +402,7 @@ static int on_end_map(void *data) {
   c->depth--;
   if (c->in_event && c->depth == c->events_depth) {
     c->in_event = false;
-    if (c->result->events >= ORDER_MASK) {
+    if (c->result->events >= EVENTS_MAX - 1) {
       mic_fail(c->err, MIC_ELIMIT, "more than 2^30 events");
       return 0;
     }
@@ -458,136 +445,72 @@ static bool may_end(void *data) {
   return c->events_depth ? c->depth == c->events_depth : c->depth <= 1;
 }
 
-/* ---- begins and ends ---- */
-
-static int by_time(const void *a, const void *b) {
-  const struct mic_lane_zone *x = a, *y = b;
-  if (x->start != y->start) return x->start < y->start ? -1 : 1;
-  uint32_t m = x->order & ORDER_MASK, n = y->order & ORDER_MASK;
-  return m < n ? -1 : m > n;
-}
-
-static void sort_marks(mic_lane_zones *marks) {
-  for (size_t i = 1; i < marks->count; i++) {
-    if (by_time(&marks->at[i - 1], &marks->at[i]) <= 0) continue;
-    qsort(marks->at, marks->count, sizeof *marks->at, by_time);
-    return;
-  }
-}
-
-typedef MIC_VEC(size_t) open_marks;
-
-/* The begin that an end closes: its place among the open ones, or their count. */
-static size_t begin_of(const struct chrome *c, const mic_lane_zones *marks, open_marks *open,
-                       const struct mic_lane_zone *end) {
-  /* Begins with a duration that is over need no end. */
-  while (open->count) {
-    const struct mic_lane_zone *top = &marks->at[open->at[open->count - 1]];
-    bool timed = top->order >> KIND_SHIFT == KIND_TIMED;
-    bool other = end->site != MIC_NONE && c->site_names.at[top->site] != end->site;
-    if (!timed || !(top->end < end->start || other)) break;
-    open->count--;
-  }
-  for (size_t i = open->count, from = mic_lanes_open_from(i); i-- > from;)
-    if (end->site == MIC_NONE || c->site_names.at[marks->at[open->at[i]].site] == end->site)
-      return i;
-  return open->count;
-}
-
-static void match_ends(struct chrome *c, mic_lane_zones *marks, open_marks *open) {
-  open->count = 0;
-  for (size_t i = 0; i < marks->count; i++) {
-    struct mic_lane_zone *mark = &marks->at[i];
-    enum kind kind = (enum kind)(mark->order >> KIND_SHIFT);
-    if (kind == KIND_BEGIN || kind == KIND_TIMED) *mic_vec_push(open) = i;
-    if (kind != KIND_END) continue;
-    size_t at = begin_of(c, marks, open, mark);
-    if (at == open->count) {
-      c->result->unmatched_ends++;
-      continue;
-    }
-    struct mic_lane_zone *begin = &marks->at[open->at[at]];
-    if (begin->order >> KIND_SHIFT == KIND_BEGIN) begin->end = mark->start;
-    /* Those inside of it may have ends yet, stamped the same. */
-    memmove(&open->at[at], &open->at[at + 1], (open->count - at - 1) * sizeof *open->at);
-    open->count--;
-    note_span(c, begin->start, begin->end == INT64_MAX ? begin->start : begin->end);
-  }
-}
-
-/* What is left are zones. */
-static void drop_ends(mic_lane_zones *marks) {
-  size_t left = 0;
-  for (size_t i = 0; i < marks->count; i++) {
-    struct mic_lane_zone mark = marks->at[i];
-    if (mark.order >> KIND_SHIFT == KIND_END) continue;
-    mark.order &= ORDER_MASK;
-    marks->at[left++] = mark;
-  }
-  marks->count = left;
-}
+/* ---- zones ---- */
 
 static int by_key(const void *a, const void *b) {
   const struct async *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;
-  if (x->ts != y->ts) return x->ts < y->ts ? -1 : 1;
-  uint32_t m = x->order & ORDER_MASK, n = y->order & ORDER_MASK;
-  return m < n ? -1 : m > n;
+  if (x->edge.time_ns != y->edge.time_ns) return x->edge.time_ns < y->edge.time_ns ? -1 : 1;
+  return x->edge.order < y->edge.order ? -1 : x->edge.order > y->edge.order;
 }
 
-static void push_async(struct chrome *c, const struct async *begin, int64_t end) {
-  struct mic_lane_zone zone = {begin->ts, end, begin->site, begin->order | MIC_LANE_APART};
-  *mic_vec_push(&c->threads.at[begin->thread].marks) = zone;
-  if (end != INT64_MAX) note_span(c, begin->ts, end);
-}
-
-/* Of one id: an end closes the last begin of its name. */
+/* Of one id: zones of the threads that began them. */
 static void match_async(struct chrome *c) {
-  open_marks open = {0};
+  struct mic_edge_counts counts = {0};
+  mic_edges edges = {0};
+  mic_lane_zones zones = {0};
   if (c->asyncs.count) qsort(c->asyncs.at, c->asyncs.count, sizeof *c->asyncs.at, by_key);
   for (size_t i = 0; i < c->asyncs.count; i++) {
     const struct async *async = &c->asyncs.at[i];
-    if (!(async->order >> KIND_SHIFT)) {
-      *mic_vec_push(&open) = i;
-    } else {
-      size_t at = open.count, from = mic_lanes_open_from(at);
-      while (at > from && async->site != MIC_NONE &&
-             c->site_names.at[c->asyncs.at[open.at[at - 1]].site] != async->site)
-        at--;
-      if (at == from) {
-        c->result->unmatched_ends++;
-      } else {
-        push_async(c, &c->asyncs.at[open.at[at - 1]], async->ts);
-        memmove(&open.at[at - 1], &open.at[at], (open.count - at) * sizeof *open.at);
-        open.count--;
-      }
+    struct mic_edge *edge = mic_vec_push(&edges);
+    *edge = async->edge;
+    edge->order = (uint32_t)i; /* tells the zone's begin */
+    if (i + 1 < c->asyncs.count && c->asyncs.at[i + 1].key == async->key) continue;
+    mic_edges_match(&edges, &zones, c->site_names.at, &counts);
+    for (size_t k = 0; k < zones.count; k++) {
+      struct mic_lane_zone zone = zones.at[k];
+      const struct async *begin = &c->asyncs.at[zone.order];
+      zone.order = begin->edge.order | MIC_LANE_APART;
+      *mic_vec_push(&c->threads.at[begin->thread].zones) = zone;
     }
-    bool last = i + 1 == c->asyncs.count || c->asyncs.at[i + 1].key != async->key;
-    while (last && open.count) push_async(c, &c->asyncs.at[open.at[--open.count]], INT64_MAX);
+    edges.count = zones.count = 0;
   }
-  mic_vec_free(&open);
+  c->result->unmatched_ends += counts.unmatched_ends;
+  mic_vec_free(&edges);
+  mic_vec_free(&zones);
+  mic_vec_free(&c->asyncs);
+}
+
+static void match_ends(struct chrome *c) {
+  struct mic_edge_counts counts = {0};
+  for (size_t i = 0; i < c->threads.count; i++) {
+    struct thread *thread = &c->threads.at[i];
+    mic_edges_match(&thread->edges, &thread->zones, c->site_names.at, &counts);
+    mic_vec_free(&thread->edges);
+  }
+  c->result->unmatched_ends += counts.unmatched_ends;
+}
+
+static void note_spans(struct chrome *c, const mic_lane_zones *zones) {
+  for (size_t i = 0; i < zones->count; i++) {
+    const struct mic_lane_zone *zone = &zones->at[i];
+    int64_t end = zone->end == INT64_MAX ? zone->start : zone->end;
+    if (zone->start < c->first) c->first = zone->start;
+    if (end > c->last) c->last = end;
+  }
+  c->result->zones += zones->count;
 }
 
 static int write_zones(struct chrome *c, const char *name, struct mic_error *err) {
-  open_marks open = {0};
   bool all = true;
-  for (uint32_t i = 0; i < c->threads.count; i++) {
-    mic_lane_zones *marks = &c->threads.at[i].marks;
-    sort_marks(marks);
-    match_ends(c, marks, &open);
-    drop_ends(marks);
-  }
-  mic_vec_free(&open);
+  match_ends(c);
   match_async(c);
-  mic_vec_free(&c->asyncs);
+  for (size_t i = 0; i < c->threads.count; i++) note_spans(c, &c->threads.at[i].zones);
   for (uint32_t i = 0; i < c->threads.count && all; i++) {
-    mic_lane_zones *marks = &c->threads.at[i].marks;
-    for (size_t k = 0; k < marks->count; k++)
-      if (marks->at[k].start < c->first) c->first = marks->at[k].start;
-    c->result->zones += marks->count;
+    mic_lane_zones *zones = &c->threads.at[i].zones;
     all =
-      mic_lanes_write(c->w, i, marks, c->first, &c->result->overlapping, &c->result->unfinished);
-    mic_vec_free(marks);
+      mic_lanes_write(c->w, i, zones, c->first, &c->result->overlapping, &c->result->unfinished);
+    mic_vec_free(zones);
   }
   if (all) return 0;
   return mic_fail(err, MIC_ELIMIT, "%.120s: more than %d zones of one thread overlap", name,
@@ -618,7 +541,10 @@ static int finish(struct chrome *c, struct mic_input *input, struct mic_error *e
 }
 
 static void release(struct chrome *c) {
-  for (size_t i = 0; i < c->threads.count; i++) mic_vec_free(&c->threads.at[i].marks);
+  for (size_t i = 0; i < c->threads.count; i++) {
+    mic_vec_free(&c->threads.at[i].zones);
+    mic_vec_free(&c->threads.at[i].edges);
+  }
   mic_vec_free(&c->threads);
   mic_vec_free(&c->processes);
   mic_vec_free(&c->site_names);

@@ -2,7 +2,9 @@
  * edges.h - begins and ends of spans, in any order, matched into zones.
  *
  * An end belongs to the innermost begin of its name on its track, or to the innermost of all where
- * it says no name.  Of open begins the innermost MIC_LANES_OPEN_MAX are looked at.
+ * it says no name.  A begin that says how long it is lasts that long, with or without an end; when
+ * it is over, or an end of another name comes, it waits for none.  Of open begins the innermost
+ * MIC_LANES_OPEN_MAX are looked at.
  */
 #ifndef MIC_IMPORT_EDGES_H
 #define MIC_IMPORT_EDGES_H
@@ -12,9 +14,10 @@
 
 struct mic_edge {
   int64_t time_ns;
+  int64_t end_ns; /* of a begin that says it; else INT64_MAX */
   uint32_t site;
   uint32_t name;  /* of an end: the name it says, or 0 */
-  uint32_t order; /* in which it was added: decides between those of one time */
+  uint32_t order; /* decides between those of one time; a zone has its begin's */
   bool begin;
 };
 typedef MIC_VEC(struct mic_edge) mic_edges;

@@ -119,16 +119,17 @@ static void put_markers(struct mic_firefox *r) {
     while (r->name_of_site.count <= site) *mic_vec_push(&r->name_of_site) = 0;
     r->name_of_site.at[site] = name;
     int64_t from = (int64_t)since_start(r, start), to = (int64_t)since_start(r, end);
+    uint32_t order = (uint32_t)i & ~MIC_LANE_APART;
     if (phase == 1) {
-      uint32_t order = (uint32_t)r->zones.count & ~MIC_LANE_APART;
       *mic_vec_push(&r->zones) = (struct mic_lane_zone){from, to < from ? from : to, site, order};
       continue;
     }
     *mic_vec_push(&r->edges) = (struct mic_edge){
       .time_ns = phase == 2 ? from : to,
+      .end_ns = INT64_MAX,
       .site = site,
       .name = phase == 2 ? 0 : name,
-      .order = (uint32_t)r->edges.count,
+      .order = order,
       .begin = phase == 2,
     };
   }

@@ -229,6 +229,7 @@ static void put_marker(struct reading *r, size_t i) {
   } else if (begins || (phase == PHASE_END && end != GECKO_NULL)) {
     struct mic_edge edge = {
       .time_ns = (int64_t)time_of(r, begins ? start : end),
+      .end_ns = INT64_MAX,
       .site = begins ? site_of(r, name, i) : 0,
       .name = begins ? 0 : name,
       .order = order,
