@@ -146,7 +146,7 @@ static void extend_kernel(struct mic_target_map *map) {
 
 /* "[kernel.kallsyms]_text" tells where _text is in pgoff; others are modules. */
 static void take_kernel(struct mic_perfdata *p, const struct mic_record *record) {
-  static const char kernel[] = "[kernel.kallsyms]";
+  static const char kernel[] = MIC_PERFDATA_KERNEL;
   if (strncmp(record->name, kernel, sizeof kernel - 1) != 0) {
     take_module(p, record);
     return;

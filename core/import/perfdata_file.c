@@ -212,6 +212,24 @@ static void read_clock(struct mic_perfdata *p, struct mic_cursor c) {
   p->realtime_at_ns = at_ns;
 }
 
+static void note_build_id(struct mic_perfdata *p, const char *path, size_t size,
+                          const struct mic_perfdata_build_id *id) {
+  size_t known = p->paths.strings.count;
+  uint32_t at = mic_intern(&p->paths, path, size);
+  if (at == known) {
+    *mic_vec_push(&p->build_ids) = *id;
+    return;
+  }
+  struct mic_perfdata_build_id *old = &p->build_ids.at[at];
+  if (old->size != id->size || memcmp(old->bytes, id->bytes, id->size) != 0) old->ambiguous = true;
+}
+
+/* The kernel is by the name of its vmlinux where perf had one; modules are "[NAME]" or a file. */
+static bool is_whole_kernel(const char *path, size_t size) {
+  return size > 0 && path[0] != '[' && !memmem(path, size, ".ko", 3) &&
+         !memmem(path, size, "bpf_", 4);
+}
+
 /* {header, pid, 20 bytes, their number, 3 bytes, path}: the record of a pipe has the same form. */
 static bool read_build_id(struct mic_perfdata *p, struct mic_cursor *c) {
   mic_cursor_u32(c);
@@ -228,14 +246,12 @@ static bool read_build_id(struct mic_perfdata *p, struct mic_cursor *c) {
   size_t room = mic_cursor_left(&body);
   const char *path = mic_cursor_take(&body, room);
   if (!path) return true;
-  size_t known = p->paths.strings.count;
-  uint32_t at = mic_intern(&p->paths, path, strnlen(path, room));
-  if (at == known) {
-    *mic_vec_push(&p->build_ids) = id;
-    return true;
-  }
-  struct mic_perfdata_build_id *old = &p->build_ids.at[at];
-  if (old->size != id.size || memcmp(old->bytes, id.bytes, id.size) != 0) old->ambiguous = true;
+  size_t path_size = strnlen(path, room);
+  if ((misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
+      is_whole_kernel(path, path_size))
+    note_build_id(p, MIC_PERFDATA_KERNEL, sizeof MIC_PERFDATA_KERNEL - 1, &id);
+  else
+    note_build_id(p, path, path_size, &id);
   return true;
 }
 

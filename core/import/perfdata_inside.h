@@ -19,6 +19,9 @@
 #include "target/kernel.h"
 #include "target/target.h"
 
+/* How perf calls the kernel itself; in mappings the symbol follows that tells where it is. */
+#define MIC_PERFDATA_KERNEL "[kernel.kallsyms]"
+
 /* An event: one of the attributes the file begins with. */
 struct mic_perfdata_event {
   struct mic_perf_layout layout;

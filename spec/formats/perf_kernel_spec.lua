@@ -158,6 +158,17 @@ describe("the kernel's code in perf.data:", function()
     assert.is_nil(told:find("records of context switches", 1, true))
   end)
 
+  it("takes a build ID that is told of a vmlinux for the kernel's", function()
+    local records = begin()
+    records[#records + 1] = perf_file.sample { pid = 7, time = 10,
+      chain = { perf_file.KERNEL, TEXT + 0x1000 } }
+    convert("vmlinux", records, { build_ids = {
+      { "/usr/lib/debug/boot/vmlinux-6.99.0", ("5a"):rep(20) } } })
+    assert.equal(("5a"):rep(20), assert(capture.with(folder .. "/vmlinux.usprof", function(cap)
+      return cap:string(cap:array("modules", "build_id")[0])
+    end)))
+  end)
+
   it("names nothing of a kernel that is not this one", function()
     local records = begin()
     records[#records + 1] = perf_file.mmap { time = 3, address = MODULE, size = 0x4000,

@@ -183,19 +183,25 @@ describe("symbolize of the kernel:", function()
     end
   end)
 
-  it("gives the lines and inlined functions that addr2line does", function()
+  -- A kernel of a few functions, and a capture of every place of its code where it ran.
+  local function small()
     helper.write(folder .. "/small.c", SOURCE)
-    local _, err, status = helper.run("cc -g -O2 -ffreestanding -fno-pic -mcmodel=kernel -c small.c"
-      .. " && ld -o small.elf small.o -Ttext=0xffffffff81000000 --build-id -e entry"
-      .. " --defsym=_text=0xffffffff81000000", folder)
+    local _, err, status = helper.run("mkdir -p small && cc -g -O2 -ffreestanding -fno-pic"
+      .. " -mcmodel=kernel -c small.c && ld -o small/elf small.o -Ttext=0xffffffff81000000"
+      .. " --build-id -e entry --defsym=_text=0xffffffff81000000", folder)
     assert(status == 0, err)
-    local all, slide, offsets = code(folder .. "/small.elf"), 0x1a400000, {}
+    local all, slide, offsets = code(folder .. "/small/elf"), 0x1a400000, {}
     for i, address in ipairs(all) do offsets[i] = kernel_kit.u64(address:sub(3)) + slide end
     kernel_kit.write(folder .. "/small.usprof", { kind = KERNEL, path = "[kernel.kallsyms]",
-      build_id = build_id(folder .. "/small.elf"), offsets = offsets,
+      build_id = build_id(folder .. "/small/elf"), offsets = offsets,
       meta = { kernel_text = "0xffffffff9b400000", kernel_text_symbol = "_text" } })
-    local _, said = kit.symbolize("-d . small.usprof", folder)
-    local judge = kernel_kit.addr2line(folder .. "/small.elf", all)
+    return all
+  end
+
+  it("gives the lines and inlined functions that addr2line does", function()
+    local all = small()
+    local _, said = kit.symbolize("-d small small.usprof", folder)
+    local judge = kernel_kit.addr2line(folder .. "/small/elf", all)
     local deepest = 0
     for i, meaning in ipairs(kit.meanings(folder .. "/small.usprof")) do
       assert.same(judge[i], chain(meaning), said)
@@ -203,6 +209,26 @@ describe("symbolize of the kernel:", function()
     end
     assert.is_true(#all > 20)
     assert.equal(3, deepest)
+  end)
+
+  it("asks debuginfod servers for it, and proves what they give", function()
+    small()
+    local answers = {}
+    for _, file in ipairs { "small/elf", "small.o" } do
+      local _, err = helper.run(([[
+        rm -rf port cache
+        python3 %s/spec/symbolize/server.py wrong %s . & server=$!
+        for _ in $(seq 1200); do [ -e port ] && break; sleep 0.05; done
+        DEBUGINFOD_CACHE_PATH=$PWD/cache DEBUGINFOD_URLS=http://127.0.0.1:$(cat port) \
+          timeout -s KILL 60 %s/bin/microscope symbolize --debuginfod -o served.usprof small.usprof
+        kill $server]]):format(helper.quote(helper.root), file, helper.quote(helper.stage)), folder)
+      answers[file] = kernel_kit.naming(folder .. "/served.usprof", "[kernel.kallsyms]")
+      answers[file].err = err
+    end
+    assert.equal(0, answers["small/elf"].unnamed, answers["small/elf"].err)
+    assert.matches("/cache/%x+/debuginfo$", answers["small/elf"].image)
+    assert.equal(0, answers["small.o"].named)
+    assert.matches("neither a program nor a shared library", answers["small.o"].problem)
   end)
 
   it("needs the recording to say where the kernel was", function()
