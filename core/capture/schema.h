@@ -50,9 +50,10 @@ enum mic_location {
 };
 
 enum mic_evidence {
-  MIC_EVIDENCE_CFI = 0,          /* call-frame information, or the sampled registers themselves */
-  MIC_EVIDENCE_CODE = 1,         /* the function's own instructions prove the frame */
-  MIC_EVIDENCE_FRAME_POINTER = 2 /* frame pointers, where no call-frame information exists */
+  MIC_EVIDENCE_CFI = 0,           /* call-frame information, or the sampled registers themselves */
+  MIC_EVIDENCE_CODE = 1,          /* the function's own instructions prove the frame */
+  MIC_EVIDENCE_FRAME_POINTER = 2, /* frame pointers, where no call-frame information exists */
+  MIC_EVIDENCE_PROCESSOR = 3      /* the processor's own record of the calls (LBR) */
 };
 
 enum mic_loss { MIC_LOSS_SAMPLES = 0, MIC_LOSS_RECORDS = 1 };

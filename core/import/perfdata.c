@@ -217,12 +217,26 @@ static bool has_call_stack(const struct mic_perfdata_event *event) {
          event->more.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
 }
 
+/* The calls that have not returned, the last first: {u64 from, to, flags} each. */
+static void take_call_stack(struct mic_perfdata *p, const struct mic_record *record) {
+  if (p->user_chain.count > 1) p->user_chain.count = 1;
+  if (record->branch_count == 0) p->result->calls++;
+  if (!p->user_chain.count && record->user) *mic_vec_push(&p->user_chain) = record->ip;
+  if (!p->user_chain.count) return; /* where it entered the kernel is not known */
+  for (uint32_t i = 0; i < record->branch_count; i++) {
+    uint64_t from;
+    memcpy(&from, record->branches + (size_t)i * 24, sizeof from);
+    *mic_vec_push(&p->user_chain) = from + 1;
+  }
+}
+
 static void make_chain(struct mic_perfdata *p, const struct mic_perfdata_event *event,
                        const struct mic_record *record, struct mic_target_chain *chain) {
   uint64_t type = event->layout.sample_type;
   p->kernel_chain.count = p->user_chain.count = 0;
   bool whole = split_chain(p, record);
-  if (has_call_stack(event) && p->user_chain.count > 1) p->user_chain.count = 1;
+  chain->processor = has_call_stack(event);
+  if (chain->processor) take_call_stack(p, record);
   chain->unwind = (type & PERF_SAMPLE_REGS_USER) && (type & PERF_SAMPLE_STACK_USER);
   chain->end = MIC_END_NOT_STATED;
   if (!(type & PERF_SAMPLE_CALLCHAIN)) chain->end = MIC_END_NO_COPY;
@@ -250,8 +264,7 @@ static void count_parts(struct mic_perfdata *p, const struct mic_perfdata_event 
   uint64_t type = event->layout.sample_type;
   p->result->samples++;
   if (type & PERF_SAMPLE_RAW) p->result->fields++;
-  if (type & PERF_SAMPLE_BRANCH_STACK)
-    (*(has_call_stack(event) ? &p->result->calls : &p->result->branches))++;
+  if (type & PERF_SAMPLE_BRANCH_STACK && !has_call_stack(event)) p->result->branches++;
   if (type & PERF_SAMPLE_READ) p->result->reads++;
   /* perf asks for addresses with --call-graph dwarf too, where there are none. */
   if (address || type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC |

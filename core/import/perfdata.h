@@ -35,7 +35,7 @@ struct mic_perfdata_result {
   /* What samples and records hold that a capture has no place for. */
   uint64_t fields;   /* samples with a tracepoint's fields */
   uint64_t branches; /* samples with branch stacks */
-  uint64_t calls;    /* samples whose callers only a branch stack tells (--call-graph lbr) */
+  uint64_t calls;    /* samples of --call-graph lbr that have no branches */
   uint64_t deferred; /* samples whose user stack came in a later record */
   uint64_t reads;    /* samples with the counts of a group */
   uint64_t extras;   /* samples with weights, data sources, addresses and the like */

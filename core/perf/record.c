@@ -145,12 +145,15 @@ static void skip_read(uint64_t format, struct mic_cursor *c) {
   skip_words(c, c->bad ? 0 : count * each);
 }
 
-/* from, to, flags of each branch, and counters of each. */
-static void skip_branches(uint64_t type, struct mic_cursor *c) {
+/* from, to, flags of each branch, then counters of each. */
+static void read_branches(uint64_t type, struct mic_cursor *c, struct mic_record *record) {
   uint64_t count = mic_cursor_u64(c);
   if (type & PERF_SAMPLE_BRANCH_HW_INDEX) skip_words(c, 1);
   if (count > mic_cursor_left(c) / 24) c->bad = true;
-  skip_words(c, c->bad ? 0 : count * (type & PERF_SAMPLE_BRANCH_COUNTERS ? 4 : 3));
+  if (c->bad) return;
+  record->branches = mic_cursor_take(c, count * 24);
+  record->branch_count = (uint32_t)count;
+  if (type & PERF_SAMPLE_BRANCH_COUNTERS) skip_words(c, count);
 }
 
 static void skip_regs(uint64_t mask, struct mic_cursor *c) {
@@ -193,7 +196,8 @@ static void read_sample(const struct mic_perf_layout *layout, const struct mic_p
   if (more && has(layout, PERF_SAMPLE_READ)) skip_read(more->read_format, c);
   if (has(layout, PERF_SAMPLE_CALLCHAIN)) read_chain(c, record);
   if (has(layout, PERF_SAMPLE_RAW)) read_raw(c, record);
-  if (more && has(layout, PERF_SAMPLE_BRANCH_STACK)) skip_branches(more->branch_sample_type, c);
+  if (more && has(layout, PERF_SAMPLE_BRANCH_STACK))
+    read_branches(more->branch_sample_type, c, record);
   if (has(layout, PERF_SAMPLE_REGS_USER)) read_regs(layout, c, record);
   if (has(layout, PERF_SAMPLE_STACK_USER)) read_stack(c, record);
   if (more) skip_rest(layout, more, c);

@@ -98,6 +98,8 @@ struct mic_record {
   uint32_t stack_size;  /* valid bytes (dyn_size) */
   const uint64_t *ips;  /* CALLCHAIN, with PERF_CONTEXT_* marks; NULL without */
   uint32_t ip_count;
+  const uint8_t *branches; /* BRANCH_STACK: {u64 from, to, flags} each, the last first; or NULL */
+  uint32_t branch_count;
   const uint8_t *raw; /* RAW; NULL without */
   uint32_t raw_size;
 };

@@ -125,7 +125,11 @@ static int unpack(struct work *w, struct mic_elf *elf, struct mic_error *err) {
     Elf64_Shdr *s = &w->sections.at[i];
     if (!(s->sh_flags & SHF_COMPRESSED)) continue;
     struct mic_elf_section section;
-    if (!mic_elf_section(elf, section_name(w, s), &section, err)) return MIC_EFORMAT;
+    if (!mic_elf_section(elf, section_name(w, s), &section, NULL))
+      return malformed(w, "a compressed section could not be read", err);
+    if (section.size > BYTES_MAX - (w->count < BYTES_MAX ? w->count : BYTES_MAX))
+      return mic_fail(err, MIC_ELIMIT, "%.160s: more than %d bytes when unpacked", w->name,
+                      BYTES_MAX);
     s->sh_offset = append(w, section.bytes, section.size);
     s->sh_size = section.size;
     s->sh_flags &= ~(uint64_t)SHF_COMPRESSED;

@@ -123,7 +123,9 @@ enum mic_end mic_target_chain_frames(struct mic_target *target, struct mic_proce
   } else {
     for (uint32_t i = 0; i < chain->user_count; i++) {
       struct mic_frame frame = user_frame(target, process, chain->user[i], i > 0);
-      frame.evidence = i ? MIC_EVIDENCE_FRAME_POINTER : MIC_EVIDENCE_CFI;
+      frame.evidence = i == 0             ? MIC_EVIDENCE_CFI
+                       : chain->processor ? MIC_EVIDENCE_PROCESSOR
+                                          : MIC_EVIDENCE_FRAME_POINTER;
       *mic_vec_push(&target->chain) = frame;
     }
     end = chain->end;

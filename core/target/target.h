@@ -121,7 +121,10 @@ struct mic_target_chain {
   const uint64_t *kernel; /* inside the kernel */
   const uint64_t *user;
   uint32_t kernel_count, user_count;
-  bool unwind;      /* the user's part is unwound from registers and copy instead */
+  bool unwind; /* the user's part is unwound from registers and copy instead */
+  /* The user's callers are places of calls, each one above where it is, as return addresses are,
+   * from the processor's own record. */
+  bool processor;
   enum mic_end end; /* of the user's part that is given, when its code does not tell */
 };
 

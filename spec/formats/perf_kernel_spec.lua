@@ -123,22 +123,44 @@ describe("the kernel's code in perf.data:", function()
       { "", UNMAPPED, 0x10 }, { "bpf_trampoline_5", NATIVE, 0x20 } }, frames)
   end)
 
-  it("takes no callers by frame pointers where the processor's call stack was asked for", function()
+  it("takes callers from the processor's call stack where that was asked for", function()
     local records = begin()
+    records[#records + 1] = perf_file.mmap { time = 3, user = true, pid = 7, address = 0x400000,
+      size = 0x10000, name = "/nowhere/program" }
     local branches = { { 0x401000, 0x402000 }, { 0x400100, 0x401000 } }
     records[#records + 1] = perf_file.sample { pid = 7, time = 10, branches = branches,
       chain = { perf_file.KERNEL, TEXT + 16, perf_file.USER, 0x402010ULL, 0x99ULL, 0x88ULL } }
     records[#records + 1] = perf_file.sample { pid = 7, time = 11, user = true,
       branches = branches, chain = { perf_file.USER, 0x402010ULL, 0x99ULL } }
+    records[#records + 1] = perf_file.sample { pid = 7, time = 12, user = true,
+      branches = {}, chain = { perf_file.USER, 0x402010ULL, 0x99ULL } }
+    -- Places in /nowhere/program are offsets from 0x400000.
+    local function offsets(sample)
+      local out = {}
+      for i, frame in ipairs(sample.frames) do out[i] = tonumber(frame.offset % 2 ^ 32) end
+      return out
+    end
     local ours, told = convert("lbr", records, { branches = CALL_STACK })
-    assert.same({ 2, 1 }, { #ours[1].frames, #ours[2].frames })
-    assert.equal(0x402010ULL, ours[2].frames[1].offset)
-    assert.is_false(ours[1].whole or ours[2].whole)
-    assert.matches("the callers outside the kernel of 2 samples, which only their branch stacks"
-      .. " tell", told)
+    assert.same({ 0x81000010, 0x2010, 0x1000, 0x100 }, offsets(ours[1]))
+    assert.same({ 0x2010, 0x1000, 0x100 }, offsets(ours[2]))
+    assert.same({ 0x2010 }, offsets(ours[3]))
+    assert.is_false(ours[1].whole or ours[2].whole or ours[3].whole)
+    assert.matches("callers outside the kernel of 1 samples, whose branch stacks are empty", told)
+    assert.is_nil(told:find("the branch stacks of", 1, true))
+    if kit.has("perf") then
+      -- It shows the beginning of the innermost function (0x2000) in place of where it was.
+      local theirs = shell("perf script -i lbr.data -F ip 2>/dev/null")
+      local lists = {}
+      for list in (theirs .. "\n"):gmatch("(.-)\n\n") do
+        lists[#lists + 1] = list:gsub("%s+", " ")
+      end
+      assert.same({ " ffffffff81000010 2000 1000 100", " 2000 1000 100" },
+        { lists[1], lists[2] })
+    end
     ours, told = convert("branches", records, { branches = 1 })
     assert.equal(4, #ours[1].frames)
-    assert.matches("the branch stacks of 2 samples", told)
+    assert.equal(0x98ULL, ours[1].frames[3].offset)
+    assert.matches("the branch stacks of 3 samples", told)
   end)
 
   it("counts the stacks that the kernel told later", function()

@@ -9,7 +9,7 @@ local texts_type = ffi.typeof("const char *[?]")
 local PARTS = {
   { "fields", "the fields of %d tracepoint samples" },
   { "branches", "the branch stacks of %d samples" },
-  { "calls", "the callers outside the kernel of %d samples, which only their branch stacks tell"
+  { "calls", "the callers outside the kernel of %d samples, whose branch stacks are empty"
     .. " (--call-graph lbr)" },
   { "deferred", "the callers outside the kernel of %d samples, which the kernel told later"
     .. " (PERF_RECORD_CALLCHAIN_DEFERRED)" },
