@@ -11,7 +11,9 @@
 
 struct function {
   uint64_t address;
-  uint32_t name, module; /* of the kernel's names; MIC_NONE: the kernel itself */
+  const char *name; /* of the kernel's names */
+  uint32_t module;  /* likewise; MIC_NONE: the kernel itself */
+  uint8_t binding;  /* 0 global, 1 weak, 2 local */
 };
 
 struct mic_kernel_names {
@@ -23,7 +25,6 @@ struct mic_kernel_names {
   /* Code that ran when the kernel started; the first task's callers are in it for ever. */
   uint64_t init_start, init_end;
   MIC_VEC(struct mic_kernel_names *) modules;
-  const struct mic_kernel_names *kernel; /* whose strings a module's names are; else itself */
 };
 
 enum {
@@ -57,14 +58,15 @@ static bool has_build_id(const char *root, const char *path, const uint8_t *buil
 
 /* One line, "ffffffff81000000 T _text", of functions and what bounds them; modules' names have a
  * fourth word in brackets. */
-static bool parse_line(char *line, uint64_t *address, const char **name, const char **module) {
+static bool parse_line(char *line, struct function *function, const char **module) {
   char *at;
-  *address = strtoull(line, &at, 16);
+  function->address = strtoull(line, &at, 16);
   if (at == line || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ') return false;
-  *name = at + 3;
+  function->binding = at[1] == 'T' ? 0 : at[1] == 't' ? 2 : 1;
+  function->name = at + 3;
   at += 3 + strcspn(at + 3, "\t\n");
   *module = NULL;
-  if (at == *name || !*at) return false;
+  if (at == function->name || !*at) return false;
   if (*at == '\t') {
     *at++ = '\0';
     size_t size = strcspn(at, "]\n");
@@ -76,10 +78,16 @@ static bool parse_line(char *line, uint64_t *address, const char **name, const c
   return true;
 }
 
+/* Of several names of one address first the one that a vmlinux would give (symbols_table.c): a name
+ * stays the same when lines come to it. */
 static int by_address(const void *a, const void *b) {
   const struct function *x = a, *y = b;
   if (x->address != y->address) return x->address < y->address ? -1 : 1;
-  return x->name < y->name ? -1 : x->name > y->name;
+  if (x->binding != y->binding) return x->binding < y->binding ? -1 : 1;
+  size_t xu = strspn(x->name, "_"), yu = strspn(y->name, "_");
+  if (xu != yu) return xu < yu ? -1 : 1;
+  size_t xs = strlen(x->name), ys = strlen(y->name);
+  return xs != ys ? (xs < ys ? -1 : 1) : strcmp(x->name, y->name);
 }
 
 static void sort(struct mic_kernel_names *names) {
@@ -90,23 +98,25 @@ static void sort(struct mic_kernel_names *names) {
 /* The address of the symbol that tells where the kernel is, 0 when it does not tell. */
 static uint64_t read_names(struct mic_kernel_names *names, const char *symbol) {
   char line[1024]; /* KSYM_NAME_LEN is 512 */
-  const char *name, *module;
-  uint64_t address, found = 0;
+  const char *module;
+  uint64_t found = 0;
   snprintf(line, sizeof line, "%s/proc/kallsyms", names->root);
   FILE *file = fopen(line, "re");
   if (!file) return 0;
   while (fgets(line, sizeof line, file)) {
-    if (!parse_line(line, &address, &name, &module)) continue;
-    struct function function = {address, mic_intern(&names->names, name, strlen(name)), MIC_NONE};
+    struct function function = {.module = MIC_NONE};
+    if (!parse_line(line, &function, &module)) continue;
+    uint32_t name = mic_intern(&names->names, function.name, strlen(function.name));
+    function.name = mic_interner_at(&names->names, name).bytes;
     if (module) {
       function.module = mic_intern(&names->names, module, strlen(module));
       *mic_vec_push(&names->loaded) = function;
       continue;
     }
-    if (strcmp(name, symbol) == 0) found = address;
-    if (strcmp(name, "_etext") == 0) names->end = address;
-    if (strcmp(name, "_sinittext") == 0) names->init_start = address;
-    if (strcmp(name, "_einittext") == 0) names->init_end = address;
+    if (strcmp(function.name, symbol) == 0) found = function.address;
+    if (strcmp(function.name, "_etext") == 0) names->end = function.address;
+    if (strcmp(function.name, "_sinittext") == 0) names->init_start = function.address;
+    if (strcmp(function.name, "_einittext") == 0) names->init_end = function.address;
     *mic_vec_push(&names->functions) = function;
   }
   fclose(file);
@@ -117,7 +127,6 @@ static uint64_t read_names(struct mic_kernel_names *names, const char *symbol) {
 static struct mic_kernel_names *new_names(const char *root) {
   struct mic_kernel_names *names = mic_alloc(sizeof *names);
   names->root = mic_strndup(root, strlen(root));
-  names->kernel = names;
   return names;
 }
 
@@ -203,7 +212,6 @@ struct mic_kernel_names *mic_kernel_names_module(struct mic_kernel_names *kernel
   if (loaded_at(kernel->root, name) != module->address) return NULL;
   struct mic_kernel_names *names = new_names(kernel->root);
   uint32_t id = mic_interner_find(&kernel->names, name, strlen(name));
-  names->kernel = kernel;
   names->end = module->size;
   for (size_t i = 0; i < kernel->loaded.count; i++) {
     struct function function = kernel->loaded.at[i];
@@ -231,8 +239,8 @@ const char *mic_kernel_names_find(const struct mic_kernel_names *names, uint64_t
       high = middle;
   }
   if (!low) return NULL;
-  /* Of several names of one address the first in the kernel's list. */
+  /* Of several names of one address the first. */
   while (low > 1 && names->functions.at[low - 2].address == names->functions.at[low - 1].address)
     low--;
-  return mic_interner_at(&names->kernel->names, names->functions.at[low - 1].name).bytes;
+  return names->functions.at[low - 1].name;
 }

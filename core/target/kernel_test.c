@@ -95,9 +95,9 @@ static void names_the_kernel(void **state) {
   struct mic_kernel_names *names = mic_kernel_names_open(&text, &problem);
   assert_non_null(names);
   assert_null(problem);
-  assert_string_equal(mic_kernel_names_find(names, TOP + TEXT), "_stext");
+  assert_string_equal(mic_kernel_names_find(names, TOP + TEXT), "_text");
   assert_string_equal(mic_kernel_names_find(names, TOP + TEXT + 0x1ff), "helper");
-  assert_string_equal(mic_kernel_names_find(names, TOP + TEXT + 0x350), "weak");
+  assert_string_equal(mic_kernel_names_find(names, TOP + TEXT + 0x350), "strong");
   assert_null(mic_kernel_names_find(names, TOP + TEXT - 1));
   assert_null(mic_kernel_names_find(names, TOP + TEXT + 0x1000));
   assert_null(mic_kernel_names_find(names, TOP + TEXT + 0x2fff));

@@ -149,8 +149,13 @@ describe("symbolize of the kernel:", function()
 
   it("takes the running kernel's own names where it is the same", function()
     if refused then return pending(refused) end
+    vmlinux("some/where/kernel.elf")
+    symbolize("-d some", true)
+    local by_vmlinux = kit.meanings(folder .. "/named.usprof")
     symbolize("")
     assert.is_true(agree() > 1000)
+    -- Of aliases both give the same.
+    kit.assert_same(by_vmlinux, kit.meanings(folder .. "/named.usprof"))
     assert.equal("/proc/kallsyms",
       kernel_kit.naming(folder .. "/named.usprof", "[kernel.kallsyms]").image)
   end)
