@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "import/build.h"
+#include "import/chrome_samples.h"
 #include "import/edges.h"
 #include "import/json_feed.h"
 
@@ -56,18 +57,20 @@ struct chrome {
   struct mic_error *err;
   uint64_t progress;
   uint32_t depth, events_depth; /* depth of what lies in the array of events; 0: not in it */
-  bool found, in_samples, in_event;
+  bool found, in_samples, has_facts, in_event;
   enum field field;
   bool args_name; /* the next value is the name in "args" */
   text key;       /* of the object around all */
   struct event event;
   struct mic_index by_pid, by_tid;
+  struct mic_map by_own_id; /* of threads, by their own ids alone */
   MIC_VEC(struct process) processes;
   MIC_VEC(struct thread) threads;
   MIC_VEC(uint32_t) site_names; /* a site's name */
   struct mic_interner keys;     /* of asynchronous zones */
   MIC_VEC(struct async) asyncs;
-  int64_t first, last; /* of the zones */
+  int64_t first, last; /* of zones and samples */
+  struct mic_chrome_samples beside;
 };
 
 static void set_text(text *to, const void *bytes, size_t size) {
@@ -382,6 +385,10 @@ static int on_start_map(void *data) {
   return 1;
 }
 
+static bool key_is(const struct chrome *c, const char *name) {
+  return c->key.count == strlen(name) && memcmp(c->key.at, name, c->key.count) == 0;
+}
+
 static int on_key(void *data, const unsigned char *bytes, size_t size) {
   struct chrome *c = data;
   c->progress++;
@@ -391,8 +398,10 @@ static int on_key(void *data, const unsigned char *bytes, size_t size) {
   else if (c->in_event)
     c->args_name = c->field == ARGS && c->depth == c->events_depth + 2 && size == 4 &&
                    memcmp(key, "name", 4) == 0;
-  else if (c->depth == 1)
+  else if (c->depth == 1) {
     set_text(&c->key, key, size);
+    c->has_facts |= key_is(c, "otherData");
+  }
   return 1;
 }
 
@@ -409,10 +418,6 @@ static int on_end_map(void *data) {
     take_event(c);
   }
   return 1;
-}
-
-static bool key_is(const struct chrome *c, const char *name) {
-  return c->key.count == strlen(name) && memcmp(c->key.at, name, c->key.count) == 0;
 }
 
 static int on_start_array(void *data) {
@@ -501,11 +506,67 @@ static void note_spans(struct chrome *c, const mic_lane_zones *zones) {
   c->result->zones += zones->count;
 }
 
+/* ---- samples ---- */
+
+/* A sample's thread is known by its id alone. */
+static uint32_t thread_of_id(struct chrome *c, uint64_t tid) {
+  uint32_t thread = mic_map_get(&c->by_own_id, tid, 0);
+  if (thread != MIC_NONE) return thread;
+  thread = thread_of(c, 0, tid);
+  mic_map_put(&c->by_own_id, tid, 0, thread);
+  return thread;
+}
+
+/* Read them, and which times they have. */
+static int read_samples(struct chrome *c, struct mic_input *input) {
+  struct mic_chrome_samples *s = &c->beside;
+  s->w = c->w;
+  s->build = c->build;
+  s->err = c->err;
+  int code = mic_chrome_samples_read(s, input);
+  for (size_t i = 0; i < s->samples.count && !code; i++) {
+    int64_t ts = s->samples.at[i].ts;
+    if (!s->samples.at[i].timed) continue;
+    if (ts < c->first) c->first = ts;
+    if (ts > c->last) c->last = ts;
+  }
+  for (uint32_t i = 0; i < c->threads.count; i++)
+    if (mic_map_get(&c->by_own_id, c->threads.at[i].id, 0) == MIC_NONE)
+      mic_map_put(&c->by_own_id, c->threads.at[i].id, 0, i);
+  return code;
+}
+
+static int write_samples(struct chrome *c) {
+  struct mic_chrome_samples *s = &c->beside;
+  for (size_t i = 0; i < s->samples.count; i++) {
+    const struct mic_chrome_sample *sample = &s->samples.at[i];
+    struct mic_samples_row row = {.weight = sample->weight, .cpu = sample->cpu};
+    uint32_t source =
+      mic_build_source(c->build, sample->name, MIC_UNIT_OTHER, 0, mic_writer_text(c->w, "weight"));
+    if (source > UINT8_MAX) return mic_fail(c->err, MIC_ELIMIT, "samples of more than 256 names");
+    row.source = (uint8_t)source;
+    row.thread = thread_of_id(c, sample->tid);
+    if (sample->timed) row.time_ns = (uint64_t)sample->ts - (uint64_t)c->first;
+    int code = mic_chrome_samples_node(s, i, &row.stack);
+    if (code) return code;
+    if (row.stack == MIC_NONE) {
+      c->result->left_samples++;
+      continue;
+    }
+    mic_writer_samples(c->w, &row);
+  }
+  c->result->samples = s->samples.count - c->result->left_samples;
+  return 0;
+}
+
 static int write_zones(struct chrome *c, const char *name, struct mic_error *err) {
   bool all = true;
   match_ends(c);
   match_async(c);
   for (size_t i = 0; i < c->threads.count; i++) note_spans(c, &c->threads.at[i].zones);
+  if (c->beside.ours && c->beside.zeroed && c->beside.zero_ns <= c->first)
+    c->first = c->beside.zero_ns;
+  if (c->first == INT64_MAX) c->first = c->last = 0;
   for (uint32_t i = 0; i < c->threads.count && all; i++) {
     mic_lane_zones *zones = &c->threads.at[i].zones;
     all =
@@ -520,8 +581,11 @@ static int write_zones(struct chrome *c, const char *name, struct mic_error *err
 static int finish(struct chrome *c, struct mic_input *input, struct mic_error *err) {
   char text_of[32];
   const char *name = mic_input_name(input);
-  if (!c->found) return mic_fail_at(err, 0, "%.150s: no trace events in it", name);
-  int code = write_zones(c, name, err);
+  if (!c->found && !c->result->samples)
+    return mic_fail_at(err, 0, "%.150s: no trace events in it", name);
+  int code = c->result->samples || c->has_facts ? read_samples(c, input) : 0;
+  if (!code) code = write_zones(c, name, err);
+  if (!code) code = write_samples(c);
   if (code) return code;
   if (c->result->events && c->result->bad_events == c->result->events)
     return mic_fail_at(err, 0, "%.120s: no event of a trace in it: event %llu has %s", name,
@@ -529,10 +593,10 @@ static int finish(struct chrome *c, struct mic_input *input, struct mic_error *e
   write_threads(c);
   struct mic_clocks_row clocks = {.boot_id = 0};
   /* What Chrome and perf's kin stamp events with on Linux; our own writer gives it back. */
-  if (!c->result->zones) c->first = c->last = 0;
   clocks.monotonic_ns = c->first > 0 ? (uint64_t)c->first : 0;
-  clocks.duration_ns = (uint64_t)c->last - (uint64_t)c->first;
+  if (c->last > c->first) clocks.duration_ns = (uint64_t)c->last - (uint64_t)c->first;
   mic_writer_clocks(c->w, &clocks);
+  if (c->beside.ours) return 0;
   snprintf(text_of, sizeof text_of, "%lld", (long long)c->first);
   struct mic_meta_row fact = {mic_writer_text(c->w, "trace_start_ns"),
                               mic_writer_text(c->w, text_of)};
@@ -556,6 +620,8 @@ static void release(struct chrome *c) {
   mic_vec_free(&c->event.args_name);
   mic_index_free(&c->by_pid);
   mic_index_free(&c->by_tid);
+  mic_map_free(&c->by_own_id);
+  mic_chrome_samples_free(&c->beside);
   mic_interner_free(&c->keys);
   mic_build_free(c->build);
 }
@@ -586,6 +652,11 @@ MIC_EXPORT int mic_chrome_read(struct mic_input *input, struct mic_writer *write
                                .may_end = may_end};
   int code = mic_json_feed(&json, err);
   result->cut = json.cut && c.in_event;
+  if (json.cut) { /* what stands beside the events cannot be read by itself */
+    c.has_facts = false;
+    result->left_samples = result->samples;
+    result->samples = 0;
+  }
   if (!code) code = finish(&c, input, err);
   release(&c);
   return code;

@@ -27,7 +27,9 @@ struct mic_chrome_result {
   const char *why;         /* what is wrong with it; static text */
   uint64_t args, instants, counters, flows, others; /* events, by what is left out of them */
   uint64_t samples;                                 /* of "samples", which have stacks */
-  uint32_t cut;                                     /* 1: the text ends within an event */
+  uint64_t
+    left_samples; /* and those that are not read: of no known frame, or the text ends early */
+  uint32_t cut;   /* 1: the text ends within an event */
 };
 
 int mic_chrome_read(struct mic_input *input, struct mic_writer *writer,

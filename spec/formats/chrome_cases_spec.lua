@@ -118,6 +118,38 @@ describe("convert from a Chrome trace:", function()
     end
   end)
 
+  it("reads samples with their stacks, wherever they stand", function()
+    local frames = '"stackFrames":{"5":{"name":"main","category":"app"},"a-long-key-of-a-frame-that-'
+      .. 'is-more-than-31":{"name":"work","parent":"5"},"7":{"name":"leaf","parent":8},'
+      .. '"8":{"name":"[depth limit]"},"9":{"name":"round","parent":"10"},'
+      .. '"10":{"name":"trip","parent":"9"}}'
+    local samples = '"samples":[{"cpu":3,"tid":7,"ts":12.5,"name":"cycles","weight":40,'
+      .. '"sf":"a-long-key-of-a-frame-that-is-more-than-31"},{"tid":9,"ts":"10","name":"cycles",'
+      .. '"sf":7},{"tid":9,"ts":11,"name":"cycles","sf":"none"}]'
+    for _, text in ipairs { "{" .. samples .. "," .. frames .. ',"traceEvents":[]}',
+      '{"traceEvents":' .. array(event("X", "a", 11, '"dur":1')) .. "," .. frames .. ","
+        .. samples .. "}" } do
+      local _, told = zones(text)
+      assert.matches("1 sample$", (told:gsub("\n.*", "")))
+      assert.same({ cycles = { ["main;work"] = 40, leaf = 1 } },
+        kit.weights(folder .. "/a.usprof"))
+      assert(capture.with(folder .. "/a.usprof", function(cap)
+        assert.equal(2500ULL, cap:array("samples", "time_ns")[0])
+        assert.equal(0ULL, cap:array("samples", "time_ns")[1])
+        assert.equal(3, cap:array("samples", "cpu")[0])
+        assert.equal(7, cap:array("threads", "tid")[cap:array("samples", "thread")[0]])
+        return assert.equal("app", cap:string(cap:array("modules", "path")[0]))
+      end))
+    end
+    for from, words in pairs { ['"sf":7'] = "callers of its stack go round",
+      ['"weight":40'] = "a negative weight", ['"ts":"10"'] = "no number where one must be" } do
+      local to = from:gsub("7", "9"):gsub("40", "-40"):gsub('"10"', "true")
+      helper.write(folder .. "/bad.json", (("{" .. samples .. "," .. frames .. "}"):gsub(from, to)))
+      local err = kit.refused(folder, "--from chrome bad.json bad.usprof")
+      assert.is_truthy(err:find(words, 1, true), err)
+    end
+  end)
+
   it("keeps nanoseconds, odd ids and names", function()
     local ids = '"pid":"gpu","tid":140123456789012'
     local out = zones(array(

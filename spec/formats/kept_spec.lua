@@ -63,7 +63,7 @@ describe("a capture there and back again by way of", function()
 
   it("any format knows all facts", function() assert.same({}, kept.unseen()) end)
 
-  for _, name in ipairs { "pprof", "otlp", "firefox", "speedscope", "folded" } do
+  for _, name in ipairs { "pprof", "otlp", "chrome", "firefox", "speedscope", "folded" } do
     it(name .. " has all that is not said to be lost, and no more", function()
       local declared, real = {}, {}
       for seed = 1, SEEDS do

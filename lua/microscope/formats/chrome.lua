@@ -142,9 +142,10 @@ local function write_samples(cap, tree, tids, zero, out, ctx)
   if bare > 0 then ctx.lost("%d samples without a frame", bare) end
 end
 
-local function write_facts(cap, out)
+local function write_facts(cap, zero, out)
   local key, value = cap:array("meta", "key"), cap:array("meta", "value")
-  out:write('"displayTimeUnit":"ns",\n"otherData":{"exporter":"microscope"')
+  out:write('"displayTimeUnit":"ns",\n"otherData":{"exporter":"microscope","time_zero_ns":"',
+    ("%.0f"):format(tonumber(zero)), '"')
   for i = 0, cap:rows("meta") - 1 do
     out:write(",", json.encode(cap:string(key[i])), ":", json.encode(cap:string(value[i])))
   end
@@ -158,7 +159,7 @@ local function write_all(cap, out, ctx)
   local frames = frames_query.of(cap)
   local tree = frames_query.tree(cap, frames)
   out:write("{")
-  write_facts(cap, out)
+  write_facts(cap, zero, out)
   out:write('"traceEvents":[')
   local first = true
   local function event(...)
@@ -181,7 +182,7 @@ local PARTS = {
   { "counters", "counter" },
   { "flows", "flow event" },
   { "others", "event", "of other kinds" },
-  { "samples", "sample" },
+  { "left_samples", "sample" },
 }
 
 local function tell(result, ctx)
@@ -212,6 +213,17 @@ local function read(path, ctx)
   return true
 end
 
+-- Whether each row has a number of its own.
+local function differ(cap, tab, column)
+  local ids, rows = cap:array(tab, column)
+  local seen = { [0] = true }
+  for i = 0, rows - 1 do
+    if seen[ids[i]] then return false end
+    seen[ids[i]] = true
+  end
+  return true
+end
+
 local function detect(head)
   local start = head:match("^\239?\187?\191?%s*()[%[{]")
   if not start then return false end
@@ -227,8 +239,12 @@ return {
   summary = "Chrome's Trace Event JSON.",
   extensions = { ".json" },
   keeps = {
-    "times", "cpus", "sources", "threads", "processes", "functions", "inlines", "zones", "facts",
-    "ends",
+    "times", "cpus", "sources", "threads", "functions", "zones", "facts", "ends", "monotonic",
+    -- Those without an id, or with another's, get one that none has.
+    processes = function(cap) return differ(cap, "processes", "pid") end,
+    ids = function(cap)
+      return differ(cap, "threads", "tid") and differ(cap, "processes", "pid")
+    end,
   },
   detect = detect,
   read = read,
