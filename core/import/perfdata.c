@@ -531,6 +531,7 @@ MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *wri
   if (code) return code;
   struct mic_perfdata asked = {
     .bytes = mic_guard_bytes(guard),
+    .mapped = true,
     .size = (size_t)st.st_size,
     .name = mic_input_name(input),
     .files = true,

@@ -60,6 +60,7 @@ typedef MIC_VEC(struct mic_perfdata_waiting) mic_perfdata_waits;
 
 struct mic_perfdata {
   const uint8_t *bytes; /* the file */
+  bool mapped;          /* bytes are pages of the file, which can be read again */
   size_t size;
   const char *name;
   bool pipe;

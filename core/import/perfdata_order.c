@@ -8,6 +8,7 @@
  */
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 #include "import/perfdata_inside.h"
@@ -24,7 +25,7 @@ enum {
   RECORD_COMPRESSED2 = 83
 };
 
-enum { CHUNK_BYTES = 256 * 1024 };
+enum { CHUNK_BYTES = 256 * 1024, GIVE_BACK_BYTES = 4 * 1024 * 1024 };
 /* Memory of what waits for the end of a round; perf's rounds are as long as its rings, which no
  * recording makes so large. */
 #define HELD_MAX (2ULL << 30)
@@ -273,10 +274,20 @@ static uint64_t payload_of(const uint8_t *bytes, uint32_t size) {
   return type == RECORD_AUXTRACE ? aux : ((uint64_t)tracing + 7) & ~7ULL;
 }
 
+/* Pages that were read are given back, as those of a large file would all stay in memory.  What
+ * waits in them for the end of a round is read from the file once more. */
+static void give_back(const struct mic_perfdata *p, uint64_t at, uint64_t *kept) {
+  if (!p->mapped || at - *kept < GIVE_BACK_BYTES) return;
+  uint64_t past = at & ~(uint64_t)(GIVE_BACK_BYTES - 1);
+  madvise((void *)(uintptr_t)p->bytes, past, MADV_DONTNEED);
+  *kept = past;
+}
+
 static int walk(struct mic_perfdata *p, bool first_pass, struct mic_error *err) {
-  uint64_t at = p->data;
+  uint64_t at = p->data, kept = 0;
   int code = 0;
   while (!code && at < p->data_end && !p->result->cut) {
+    give_back(p, at, &kept);
     const uint8_t *bytes = p->bytes + at;
     uint32_t size = record_size(bytes, p->data_end - at);
     if (!size) {
