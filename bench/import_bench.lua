@@ -2,12 +2,12 @@
 -- beside perf script and an awk collapse, Chrome traces beside json.load of python3.
 --
 -- Each row is the whole work of a fresh process: `microscope convert` writes a capture, perf script
--- prints text (to /dev/null), the others hold what they read.  Medians of 3; the page cache is
+-- prints text (to /dev/null), the others hold what they read.  Medians of 5; the page cache is
 -- warm.
 
 local kit = require("bench.kit")
 
-local RUNS = 3
+local RUNS = 5
 local LINES, EVENTS = 2000000, 1000000
 
 local folder = kit.folder .. "/import"

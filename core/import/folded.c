@@ -8,20 +8,19 @@
 #include "import/lines.h"
 
 struct folded {
+  struct mic_lines lines;
   struct mic_writer *w;
   struct mic_build *build;
-  struct mic_map places; /* a name's string -> its location */
+  MIC_VEC(uint32_t) places; /* by a name's string; MIC_NONE: it has no location */
   uint32_t thread, source;
 };
 
 static uint32_t place_of(struct folded *f, const char *name, size_t size) {
   uint32_t id = mic_writer_string(f->w, name, size);
-  uint32_t place = mic_map_get(&f->places, id, 0);
-  if (place != MIC_NONE) return place;
+  while (f->places.count <= id) *mic_vec_push(&f->places) = MIC_NONE;
+  if (f->places.at[id] != MIC_NONE) return f->places.at[id];
   uint32_t function = mic_build_function(f->build, id, id, MIC_NONE, MIC_NONE, 0);
-  place = mic_build_place(f->build, function, MIC_NONE, MIC_NONE, 0);
-  mic_map_put(&f->places, id, 0, place);
-  return place;
+  return f->places.at[id] = mic_build_place(f->build, function, MIC_NONE, MIC_NONE, 0);
 }
 
 /* The node of frames from the outermost; a reason in brackets before them is the root. */
@@ -40,6 +39,7 @@ static uint32_t stack_of(struct folded *f, const char *at, size_t size) {
       node = mic_build_node(f->build, node, place_of(f, at, length));
     }
     at = end + 1;
+    mic_lines_forget(&f->lines, end);
   }
   return node;
 }
@@ -79,8 +79,8 @@ static const char *read_line(struct folded *f, const char *line, size_t size) {
   return NULL;
 }
 
-static int read_lines(struct folded *f, struct mic_lines *lines, struct mic_folded_result *result,
-                      struct mic_error *err) {
+static int read_lines(struct folded *f, struct mic_folded_result *result, struct mic_error *err) {
+  struct mic_lines *lines = &f->lines;
   const char *line;
   size_t size;
   int code;
@@ -108,14 +108,13 @@ static int read_lines(struct folded *f, struct mic_lines *lines, struct mic_fold
 
 MIC_EXPORT int mic_folded_read(struct mic_input *input, struct mic_writer *writer,
                                struct mic_folded_result *result, struct mic_error *err) {
-  struct mic_lines lines = {.input = input};
-  struct folded f = {.w = writer, .build = mic_build_new(writer)};
+  struct folded f = {.lines = {.input = input}, .w = writer, .build = mic_build_new(writer)};
   *result = (struct mic_folded_result){.lines = 0};
   f.source = mic_build_source(f.build, mic_writer_text(writer, "samples"), MIC_UNIT_COUNT, 0, 0);
   f.thread = mic_build_thread(f.build, mic_build_process(f.build, 0, 0), 0, 0);
-  int code = read_lines(&f, &lines, result, err);
-  mic_lines_free(&lines);
-  mic_map_free(&f.places);
+  int code = read_lines(&f, result, err);
+  mic_lines_free(&f.lines);
+  mic_vec_free(&f.places);
   mic_build_free(f.build);
   return code;
 }

@@ -2,10 +2,11 @@
 #include "import/lines.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 
-enum { FIRST_ROOM = 256 * 1024, LONGEST = 64 * 1024 * 1024 };
+enum { FORGET_BYTES = 1024 * 1024, FIRST_ROOM = 256 * 1024, LONGEST = 16 * 1024 * 1024 };
 
 static void grow(struct mic_lines *l) {
   l->room = l->room ? l->room * 2 : FIRST_ROOM;
@@ -20,7 +21,7 @@ static int fill(struct mic_lines *l, uint64_t *got, struct mic_error *err) {
   l->at = 0;
   if (l->count == l->room) {
     if (l->room >= LONGEST)
-      return mic_fail(err, MIC_ELIMIT, "%.120s: line %llu: more than 64 MiB long",
+      return mic_fail(err, MIC_ELIMIT, "%.120s: line %llu: more than 16 MiB long",
                       mic_input_name(l->input), (unsigned long long)l->number + 1);
     grow(l);
   }
@@ -34,6 +35,7 @@ static void take(struct mic_lines *l, const char *end, const char **line, size_t
   *size = (size_t)(end - *line);
   if (*size && (*line)[*size - 1] == '\r') --*size;
   l->number++;
+  l->forgotten = l->at;
 }
 
 int mic_lines_next(struct mic_lines *lines, const char **line, size_t *size,
@@ -63,6 +65,16 @@ int mic_lines_next(struct mic_lines *lines, const char **line, size_t *size,
     }
     return 0;
   }
+}
+
+/* Whole parts only: what stands in their pages has been read, and what is read next fills them. */
+void mic_lines_forget(struct mic_lines *lines, const char *before) {
+  uintptr_t from = (uintptr_t)lines->buffer + lines->forgotten, past = (uintptr_t)before;
+  if (past < from + 2 * FORGET_BYTES) return;
+  from = (from + FORGET_BYTES - 1) & ~(uintptr_t)(FORGET_BYTES - 1);
+  past &= ~(uintptr_t)(FORGET_BYTES - 1);
+  madvise((void *)from, past - from, MADV_DONTNEED);
+  lines->forgotten = past - (uintptr_t)lines->buffer;
 }
 
 void mic_lines_free(struct mic_lines *lines) {

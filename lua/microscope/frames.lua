@@ -214,15 +214,12 @@ function M.tree(cap, frames)
   return tree
 end
 
---- The samples of each thread in order of time: a list of {thread=, rows = FFI u32[count],
--- count=}, in the order of threads; of one source, or of all when it is nil.
-function M.by_thread(cap, source)
-  local thread, rows = cap:array("samples", "thread")
-  local of_source, time_ns = cap:array("samples", "source"), cap:array("samples", "time_ns")
-  local threads = cap:rows("threads")
+--- Rows of each thread in order of time: a list of {thread=, rows = FFI u32[count], count=}, in the
+-- order of threads; wanted(row), where it is given, tells which rows.
+function M.rows_by_thread(thread, rows, threads, time_ns, wanted)
   local counts = u32(threads + 1)
   for i = 0, rows - 1 do
-    if not source or of_source[i] == source then counts[thread[i]] = counts[thread[i]] + 1 end
+    if not wanted or wanted(i) then counts[thread[i]] = counts[thread[i]] + 1 end
   end
   local by, out = {}, {}
   for t = 0, threads - 1 do
@@ -232,7 +229,7 @@ function M.by_thread(cap, source)
     end
   end
   for i = 0, rows - 1 do
-    if not source or of_source[i] == source then
+    if not wanted or wanted(i) then
       local list = by[thread[i]]
       list.rows[list.count] = i
       list.count = list.count + 1
@@ -240,6 +237,14 @@ function M.by_thread(cap, source)
   end
   for _, list in ipairs(out) do M.sort(list.rows, list.count, time_ns) end
   return out
+end
+
+--- The samples of each thread, as rows_by_thread; of one source, or of all when it is nil.
+function M.by_thread(cap, source)
+  local thread, rows = cap:array("samples", "thread")
+  local of_source = cap:array("samples", "source")
+  return M.rows_by_thread(thread, rows, cap:rows("threads"), cap:array("samples", "time_ns"),
+    source and function(row) return of_source[row] == source end)
 end
 
 -- Rows in order of time, of equal times in their own order.  Most come sorted.

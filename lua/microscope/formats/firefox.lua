@@ -3,6 +3,9 @@
 -- Version 60 of the format: tables of stacks, frames and functions that all threads share.  Newer
 -- profilers bring older versions up to date by themselves.
 
+local bit = require("bit")
+local ffi = require("ffi")
+
 local capture = require("microscope.capture")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
@@ -11,6 +14,9 @@ local keys_query = require("microscope.query.keys")
 local losses = require("microscope.losses")
 local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
+
+local band, bxor, rshift, tobit = bit.band, bit.bxor, bit.rshift, bit.tobit
+local u8, u32 = ffi.typeof("uint8_t[?]"), ffi.typeof("uint32_t[?]")
 
 local NONE = capture.NONE
 local VERSION = 60
@@ -51,16 +57,45 @@ end
 
 local function constant(value) return function() return value end end
 
--- The format's array of strings: an index for each text.
-local function new_strings()
-  local index, all = {}, {}
-  return function(text)
-    if not index[text] then
-      index[text] = #all
-      all[#all + 1] = text
+-- The format's array of strings: an index for each of the capture's that is asked for, for what a
+-- frame is called that has none of these, and for other texts.  Only which they are is held.
+local STRING, FRAME, TEXT = 0, 1, 2
+
+local function new_strings(cap)
+  local of_string, of_text, texts = u32(cap:rows("strings") + 1), {}, {}
+  local kinds, refs, room, count = u8(1024), u32(1024), 1024, 0
+  local M = {}
+  local function add(kind, ref)
+    if count == room then
+      local more_kinds, more_refs = u8(room * 2), u32(room * 2)
+      ffi.copy(more_kinds, kinds, room)
+      ffi.copy(more_refs, refs, room * 4)
+      kinds, refs, room = more_kinds, more_refs, room * 2
     end
-    return index[text]
-  end, all
+    kinds[count], refs[count] = kind, ref
+    count = count + 1
+    return count - 1
+  end
+  function M.string(id)
+    if of_string[id] == 0 then of_string[id] = add(STRING, id) + 1 end
+    return of_string[id] - 1
+  end
+  function M.frame(number) return add(FRAME, number) end
+  function M.text(text)
+    if not of_text[text] then
+      texts[#texts + 1] = text
+      of_text[text] = add(TEXT, #texts)
+    end
+    return of_text[text]
+  end
+  -- Calls fn with each, in order; frame_name tells what a frame is called.
+  function M.each(frame_name, fn)
+    for i = 0, count - 1 do
+      local kind, ref = kinds[i], refs[i]
+      fn(i, kind == STRING and cap:string(ref) or kind == FRAME and frame_name(ref) or texts[ref])
+    end
+  end
+  return M
 end
 
 -- GNU build IDs as the format's debug ids: the first 16 bytes as a GUID in little-endian order.
@@ -115,118 +150,185 @@ local function is_addressed(cap, frame)
     and cap:array("locations", "offset")[frame.location] < 2 ^ 53
 end
 
--- All frames, in their order: the format's tables have a column after the other.
-local function list_frames(cap, frames)
-  local path = cap:array("files", "path")
-  frames.list = {}
-  frames.each(function(frame, number)
-    frame.file = frame.file and cap:string(path[frame.file])
-    frames.list[number + 1] = frame
-  end)
-end
-
 -- An address is one in its function's library; what is known by its address alone is called by
 -- that, as the format does it.
-local function name_addresses(cap, frames)
-  local kind, offset = cap:array("locations", "kind"), cap:array("locations", "offset")
-  local module = cap:array("locations", "module")
-  for _, frame in ipairs(frames.list) do
-    if is_addressed(cap, frame) then frame.module = module[frame.location] end
-    if not frame.fn and is_addressed(cap, frame) and kind[frame.location] == NATIVE then
-      frame.name = keys_query.hex(offset[frame.location])
-    end
+local function name_address(cap, frame)
+  local addressed = is_addressed(cap, frame)
+  if addressed then frame.module = cap:array("locations", "module")[frame.location] end
+  if addressed and not frame.fn and cap:array("locations", "kind")[frame.location] == NATIVE then
+    frame.name = keys_query.hex(cap:array("locations", "offset")[frame.location])
   end
+  return frame
 end
 
--- The functions of frames: a row for each name, file and module.
-local function functions_of(frames, string)
-  local list, of_frame, seen = {}, {}, {}
-  for i, frame in ipairs(frames.list) do
-    local key = ("%d %d %d"):format(string(frame.name), frame.file and string(frame.file) or -1,
-      frame.module or -1)
-    if not seen[key] then
-      seen[key] = #list
-      list[#list + 1] = frame
+-- A table of rows of u32 columns that grows.
+local function new_rows(names)
+  local rows, room = { count = 0 }, 1024
+  for _, name in ipairs(names) do rows[name] = u32(room) end
+  function rows.add(...)
+    if rows.count == room then
+      for _, name in ipairs(names) do
+        local more = u32(room * 2)
+        ffi.copy(more, rows[name], room * 4)
+        rows[name] = more
+      end
+      room = room * 2
     end
-    of_frame[i] = seen[key]
+    for i, name in ipairs(names) do rows[name][rows.count] = (select(i, ...)) end
+    rows.count = rows.count + 1
+    return rows.count - 1
   end
-  return list, of_frame
+  return rows
+end
+
+-- A slot of a function in an open-addressed table: factors are odd and of 24 bits, so that their
+-- products with row numbers are exact in a double and in reach of bit.tobit (2^51).
+local function seek(rows, slots, mask, name, file, module)
+  local h = bxor(tobit(name * 0x9e3779), tobit(bxor(file, 0x55) * 0x85eb), tobit(module * 0xc2b3))
+  local at = band(bxor(h, rshift(h, 15)), mask)
+  while slots[at] ~= 0 do
+    local row = slots[at] - 1
+    if rows.name[row] == name and rows.file[row] == file and rows.module[row] == module then
+      return at
+    end
+    at = band(at + 1, mask)
+  end
+  return at
+end
+
+-- Rows of functions: one for each name, file and module; file and module are rows + 1 or 0.
+local function new_functions()
+  local rows = new_rows { "name", "file", "module", "start_line" }
+  local mask = 4095
+  local slots = u32(mask + 1)
+  function rows.of(name, file, module, start_line)
+    if rows.count * 2 > mask then
+      mask = mask * 2 + 1
+      slots = u32(mask + 1)
+      for row = 0, rows.count - 1 do
+        slots[seek(rows, slots, mask, rows.name[row], rows.file[row], rows.module[row])] = row + 1
+      end
+    end
+    local at = seek(rows, slots, mask, name, file, module)
+    if slots[at] == 0 then slots[at] = rows.add(name, file, module, start_line) + 1 end
+    return slots[at] - 1
+  end
+  return rows
+end
+
+-- The functions of frames, and the function's row of each.
+local function functions_of(cap, frames, strings)
+  local functions, of_frame = new_functions(), u32(frames.all + 1)
+  local name = cap:array("functions", "name")
+  frames.each(function(frame, number)
+    name_address(cap, frame)
+    local index = frame.fn and strings.string(name[frame.fn])
+      or frame.ending and strings.text(frame.name) or strings.frame(number)
+    of_frame[number] = functions.of(index, frame.file and frame.file + 1 or 0,
+      frame.module and frame.module + 1 or 0, frame.start_line or 0)
+  end)
+  return functions, of_frame
+end
+
+-- A column of frames.
+local function frame_column(out, name, frames, fn)
+  out:write('"', name, '":[')
+  frames.each(function(frame, number)
+    if number > 0 then out:write(number % 64 == 0 and ",\n" or ",") end
+    out:write(fn(frame, number))
+  end)
+  out:write("],\n")
 end
 
 local function write_frame_table(cap, frames, of_frame, out)
-  local list, offset = frames.list, cap:array("locations", "offset")
-  local count = #list
+  local offset, count = cap:array("locations", "offset"), frames.all
   out:write('"frameTable":{')
-  column(out, "address", count, function(i)
-    local frame = list[i + 1]
+  frame_column(out, "address", frames, function(frame)
     return is_addressed(cap, frame) and ("%.0f"):format(tonumber(offset[frame.location])) or "-1"
   end)
   -- 0 for the function that holds the code, counting up to the innermost that was inlined.
-  column(out, "inlineDepth", count, function(i)
-    local l = list[i + 1].location
-    return l and i - frames.first[l] or 0
+  frame_column(out, "inlineDepth", frames, function(frame, number)
+    return frame.location and number - frames.first[frame.location] or 0
   end)
-  column(out, "category", count, function(i) return list[i + 1].ending and REASON or USER end)
+  column(out, "category", count, function(i) return i >= frames.count and REASON or USER end)
   column(out, "subcategory", count, constant(0))
-  column(out, "func", count, function(i) return of_frame[i + 1] end)
+  column(out, "func", count, function(i) return of_frame[i] end)
   column(out, "nativeSymbol", count, constant("null"))
   column(out, "innerWindowID", count, constant("null"))
-  column(out, "line", count, function(i) return list[i + 1].line or "null" end)
+  frame_column(out, "line", frames, function(frame) return frame.line or "null" end)
   column(out, "column", count, constant("null"))
   out:write('"length":', count, "},\n")
 end
 
-local function write_func_table(list, string, sources, out)
-  local count = #list
+-- A number that is kept with 1 added: 0 is none.
+local function or_none(value, none) return value > 0 and value - 1 or none end
+
+local function write_func_table(functions, sources, out)
+  local count = functions.count
   out:write('"funcTable":{')
-  column(out, "name", count, function(i) return string(list[i + 1].name) end)
+  column(out, "name", count, function(i) return functions.name[i] end)
   column(out, "isJS", count, constant("false"))
   column(out, "relevantForJS", count, constant("false"))
-  column(out, "resource", count, function(i) return list[i + 1].module or "-1" end)
+  column(out, "resource", count, function(i) return or_none(functions.module[i], "-1") end)
   column(out, "source", count, function(i)
-    return list[i + 1].file and sources.index[list[i + 1].file] or "null"
+    local file = functions.file[i]
+    return file > 0 and sources.index[file - 1] - 1 or "null"
   end)
-  column(out, "lineNumber", count, function(i) return list[i + 1].start_line or "null" end)
+  column(out, "lineNumber", count, function(i)
+    return functions.start_line[i] > 0 and functions.start_line[i] or "null"
+  end)
   column(out, "columnNumber", count, constant("null"))
   out:write('"length":', count, "},\n")
 end
 
-local function sources_of(frames)
-  local sources = { index = {}, list = {} }
-  for _, frame in ipairs(frames.list) do
-    if frame.file and not sources.index[frame.file] then
-      sources.index[frame.file] = #sources.list
-      sources.list[#sources.list + 1] = frame.file
+-- The files of functions, in the order that these name them: of a row of files its number + 1.
+local function sources_of(cap, functions)
+  local files = cap:rows("files")
+  local sources = { index = u32(files + 1), list = u32(files + 1), count = 0 }
+  for i = 0, functions.count - 1 do
+    local file = functions.file[i]
+    if file > 0 and sources.index[file - 1] == 0 then
+      sources.list[sources.count] = file - 1
+      sources.count = sources.count + 1
+      sources.index[file - 1] = sources.count
     end
   end
   return sources
 end
 
-local function write_shared(cap, frames, tree, string, strings, out)
-  local modules, sources = cap:rows("modules"), sources_of(frames)
-  local list, of_frame = functions_of(frames, string)
+local function write_strings(cap, frames, strings, out)
+  out:write('"stringArray":[')
+  strings.each(function(number) return name_address(cap, frames.at(number)).name end,
+    function(i, text) out:write(i > 0 and ",\n" or "\n", json.encode(text)) end)
+  out:write("]},\n")
+end
+
+local function write_shared(cap, frames, tree, strings, out)
+  local modules = cap:rows("modules")
+  local functions, of_frame = functions_of(cap, frames, strings)
+  local sources = sources_of(cap, functions)
   out:write('"shared":{"stackTable":{')
   node_column(out, "frame", tree, function(_, number) return number end)
   node_column(out, "prefix", tree, function(parent) return parent ~= NONE and parent or "null" end)
   out:write('"length":', tree.count, "},\n")
   write_frame_table(cap, frames, of_frame, out)
-  write_func_table(list, string, sources, out)
+  write_func_table(functions, sources, out)
   out:write('"resourceTable":{')
   column(out, "lib", modules, function(i) return i end)
   column(out, "name", modules, function(i)
-    return string(cap:string(cap:array("modules", "name")[i]))
+    return strings.string(cap:array("modules", "name")[i])
   end)
   column(out, "host", modules, constant("null"))
   column(out, "type", modules, constant(1)) -- a library
   out:write('"length":', modules, "},\n")
   out:write('"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},')
   out:write('"sources":{')
-  column(out, "uuid", #sources.list, constant("null"))
-  column(out, "filename", #sources.list, function(i) return string(sources.list[i + 1]) end)
-  out:write('"length":', #sources.list, "},\n")
-  out:write('"stringArray":[')
-  for i, text in ipairs(strings) do out:write(i > 1 and ",\n" or "\n", json.encode(text)) end
-  out:write("]},\n")
+  column(out, "uuid", sources.count, constant("null"))
+  column(out, "filename", sources.count, function(i)
+    return strings.string(cap:array("files", "path")[sources.list[i]])
+  end)
+  out:write('"length":', sources.count, "},\n")
+  write_strings(cap, frames, strings, out)
 end
 
 -- How weights are said: a period each is one sample, other time in ms, bytes as they are.
@@ -266,22 +368,22 @@ local function write_markers(cap, zones, parts, out)
   local site, name = cap:array("zones", "site"), cap:array("sites", "name")
   local category = cap:array("sites", "category")
   local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
-  local open, count = 0xffffffffffffffffULL, #zones
+  local open, count = 0xffffffffffffffffULL, zones.count
   out:write('"markers":{')
   column(out, "data", count, function(i)
     return '{"type":"zone","category":'
-      .. json.encode(cap:string(category[site[zones[i + 1]]])) .. "}"
+      .. json.encode(cap:string(category[site[zones.rows[i]]])) .. "}"
   end)
   column(out, "name", count, function(i)
-    return parts.string(cap:string(name[site[zones[i + 1]]]))
+    return parts.strings.string(name[site[zones.rows[i]]])
   end)
-  column(out, "startTime", count, function(i) return millis(start[zones[i + 1]]) end)
+  column(out, "startTime", count, function(i) return millis(start[zones.rows[i]]) end)
   column(out, "endTime", count, function(i)
-    local at = stop[zones[i + 1]]
+    local at = stop[zones.rows[i]]
     return at ~= open and millis(at) or "null"
   end)
-  column(out, "phase", count, function(i) return stop[zones[i + 1]] ~= open and 1 or 2 end)
-  column(out, "category", count, function(i) return parts.categories[site[zones[i + 1]]] end)
+  column(out, "phase", count, function(i) return stop[zones.rows[i]] ~= open and 1 or 2 end)
+  column(out, "category", count, function(i) return parts.categories[site[zones.rows[i]]] end)
   out:write('"length":', count, "}")
 end
 
@@ -302,23 +404,16 @@ local function write_thread(cap, t, parts, out)
     json.encode(cap:string(cap:array("processes", "name")[p])), ',"pid":"', pid,
     parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
   write_samples(cap, parts.tree, parts.lists[t] or { count = 0 }, parts.source, out)
-  write_markers(cap, parts.zones[t] or {}, parts, out)
+  write_markers(cap, parts.zones[t] or { count = 0 }, parts, out)
   out:write("}")
 end
 
 local function zones_by_thread(cap)
   local thread, rows = cap:array("zones", "thread")
-  local start, out = cap:array("zones", "start_ns"), {}
-  for i = 0, rows - 1 do
-    local list = out[thread[i]] or {}
-    out[thread[i]] = list
-    list[#list + 1] = i
-  end
-  for _, list in pairs(out) do
-    table.sort(list, function(a, b)
-      if start[a] ~= start[b] then return start[a] < start[b] end
-      return a < b
-    end)
+  local out = {}
+  for _, list in ipairs(frames_query.rows_by_thread(thread, rows, cap:rows("threads"),
+    (cap:array("zones", "start_ns")))) do
+    out[list.thread] = list
   end
   return out
 end
@@ -354,12 +449,10 @@ end
 
 local function write_all(cap, source, out)
   local frames = frames_query.of(cap)
-  list_frames(cap, frames)
-  name_addresses(cap, frames)
   local tree = frames_query.tree(cap, frames)
-  local string, strings = new_strings()
+  local strings = new_strings(cap)
   local categories, of_site = categories_of(cap)
-  local parts = { tree = tree, source = source, string = string, lists = {}, categories = of_site,
+  local parts = { tree = tree, source = source, strings = strings, lists = {}, categories = of_site,
     zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
   for _, list in ipairs(frames_query.by_thread(cap, source.id)) do
     parts.lists[list.thread] = list
@@ -374,7 +467,7 @@ local function write_all(cap, source, out)
   end
   out:write("],\n")
   -- Last, as it holds all strings.
-  write_shared(cap, frames, tree, string, strings, out)
+  write_shared(cap, frames, tree, strings, out)
   out:write('"pages":[],"counters":[]}\n')
 end
 

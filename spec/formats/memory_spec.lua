@@ -1,0 +1,151 @@
+-- The memory of a conversion: at most twice what the rows of its capture take, whatever the file.
+--
+-- What the rows take is the capture's info().memory_bytes: each column's values, as they are when
+-- it is open.  A process takes more before the first row (its libraries and interpreter): what a
+-- small file of the format takes at its most; and a block of rows of each column, with what packs
+-- it, waits to be written: BLOCKS.
+
+local capture = require("microscope.capture")
+local helper = require("spec.helper")
+local kit = require("spec.formats.kit")
+local large = require("spec.support.large")
+
+local BLOCKS = 8 * 2 ^ 20 -- 65,536 rows of 100 bytes, and zstd's and zlib's own
+
+-- Files that are read: a kind of large.lua, how many of what it counts, and their format.
+local READ = {
+  { "pprof deep", 3000000, "pprof" },
+  { "pprof labels", 800000, "pprof" },
+  { "pprof lines", 1000000, "pprof" },
+  { "pprof strings", 2000000, "pprof" },
+  { "pprof string", 30000000, "pprof" },
+  { "pprof samples", 300000, "pprof" },
+  { "folded names", 300000, "folded" },
+  { "folded deep", 3000000, "folded" },
+  { "perf-script", 200000, "perf-script" },
+  { "chrome complete", 800000, "chrome" },
+  { "chrome pairs", 1600000, "chrome" },
+  { "chrome names", 400000, "chrome" },
+  { "chrome threads", 300000, "chrome" },
+  { "chrome arguments", 600000, "chrome" },
+  { "speedscope sampled", 300000, "speedscope" },
+  { "speedscope evented", 1200000, "speedscope" },
+}
+
+-- Captures that are written, by name: made from a file of READ, or generated.
+local GENERATED = {
+  samples = { samples = 700000, stacks = 20000, labels = 1000, labelled = 2, threads = 64 },
+  stacks = { samples = 300000, stacks = 200000, labels = 100000, labelled = 1, threads = 64 },
+  zones = { samples = 1000, zones = 800000 },
+}
+
+-- Formats that are written, each with the captures that it is tried with.
+local WRITTEN = {
+  pprof = { "samples", "stacks", "zones", "pprof deep", "pprof lines", "pprof string",
+    "folded names" },
+  otlp = { "samples", "stacks", "zones", "pprof deep", "pprof lines", "pprof string",
+    "folded names" },
+  chrome = { "samples", "stacks", "zones", "pprof deep", "pprof lines", "folded names" },
+  speedscope = { "samples", "stacks", "pprof deep", "pprof lines", "folded names" },
+  firefox = { "samples", "stacks", "zones", "pprof deep", "pprof lines", "folded names" },
+  folded = { "samples" },
+}
+
+describe("convert holds at most twice its tables:", function()
+  local folder
+
+  setup(function()
+    folder = helper.folder()
+    local _, err, status = helper.run(("cc -O1 -o cost %s"):format(
+      helper.quote(helper.root .. "/bench/cost.c")), folder)
+    assert(status == 0, err)
+  end)
+  teardown(function() helper.remove(folder) end)
+
+  -- The most memory of a conversion, in bytes.
+  local function peak(arguments)
+    local _, err, status = helper.run(("./cost cost.txt %s/bin/microscope convert %s"):format(
+      helper.quote(helper.stage), arguments), folder)
+    local kib, code = helper.read(folder .. "/cost.txt"):match("^%d+ %d+ (%d+) (%d+)")
+    assert(status == 0 and code == "0", arguments .. ": " .. err)
+    return tonumber(kib) * 1024
+  end
+
+  local function tables(name)
+    return assert(capture.with(folder .. "/" .. name, function(cap)
+      return tonumber(cap:info().memory_bytes)
+    end))
+  end
+
+  local function check(most, least, rows)
+    local used = most - least - BLOCKS
+    local told = ("%.1f MB for tables of %.1f"):format(used / 1e6, rows / 1e6)
+    assert(rows > 10e6, "the tables are too small to tell: " .. told)
+    assert(used <= 2 * rows, told)
+  end
+
+  for _, case in ipairs(READ) do
+    local kind, count, format = case[1], case[2], case[3]
+    it("reading " .. kind, function()
+      local read = "--from " .. format .. " in out.usprof"
+      large.write(kind, folder .. "/in", 1000)
+      local least = peak(read)
+      large.write(kind, folder .. "/in", count)
+      local most = peak(read)
+      check(most, least, tables("out.usprof"))
+      helper.run(("mv out.usprof %s"):format(helper.quote(kind .. ".usprof")), folder)
+    end)
+  end
+
+  local function made(name)
+    local path = folder .. "/" .. name .. ".usprof"
+    local options = GENERATED[name]
+    if options and not io.open(path) then
+      options.path = path
+      assert(capture.generate(options))
+    end
+    return helper.quote(name .. ".usprof")
+  end
+
+  for format, names in pairs(WRITTEN) do
+    for _, name in ipairs(names) do
+      it(("writing %s of %s"):format(format, name), function()
+        if not io.open(folder .. "/small.usprof") then
+          assert(capture.generate { path = folder .. "/small.usprof", samples = 100, stacks = 10,
+            functions = 20 })
+        end
+        local write = "--to " .. format .. " %s out"
+        local least = peak(write:format("small.usprof"))
+        local most = peak(write:format(made(name)))
+        check(most, least, tables(name .. ".usprof"))
+      end)
+    end
+  end
+
+  it("reading Firefox's, as it is written", function()
+    made("samples")
+    kit.convert(folder, "--to firefox samples.usprof big.json")
+    kit.convert(folder, "--to firefox small.usprof small.json")
+    local least = peak("--from firefox small.json out.usprof")
+    local most = peak("--from firefox big.json out.usprof")
+    check(most, least, tables("out.usprof"))
+  end)
+
+  it("reading perf.data of copies of stacks", function()
+    if not kit.has("perf") then return pending("perf is missing: it records") end
+    local _, err, status = helper.run(("cc -O2 -g -o deep %s -lpthread -lm"):format(
+      helper.quote(helper.root .. "/fixtures/bench/deep.c")), folder)
+    assert(status == 0, err)
+    local record = "perf record -q -F %d -e cpu-clock --call-graph dwarf,65528 -o %s ./deep 40 %d"
+    for name, options in pairs { ["small.data"] = { 99, 2000 }, ["big.data"] = { 2999, 40000 } } do
+      _, err, status = helper.run(record:format(options[1], name, options[2]), folder)
+      if status ~= 0 then return pending("perf record is not allowed: " .. err:match("[^\n]*")) end
+    end
+    local least = peak("--from perf small.data out.usprof")
+    local most = peak("--from perf big.data out.usprof")
+    -- Its tables are next to nothing; the file is far larger than what else may be used.
+    local size = tonumber((helper.run("stat -c %s big.data", folder)))
+    assert(size > 8 * BLOCKS, "the recording is too small to tell: " .. size)
+    assert(most - least <= 3 * BLOCKS, ("%.1f MB"):format((most - least) / 1e6))
+  end)
+end)
