@@ -143,9 +143,10 @@ describe("convert holds at most twice its tables:", function()
     end
     local least = peak("--from perf small.data out.usprof")
     local most = peak("--from perf big.data out.usprof")
-    -- Its tables are next to nothing; the file is far larger than what else may be used.
+    -- Its tables are next to nothing.  What perf wrote between two ends of rounds waits, and that is
+    -- the more the busier the machine is; the file is far larger.
     local size = tonumber((helper.run("stat -c %s big.data", folder)))
-    assert(size > 8 * BLOCKS, "the recording is too small to tell: " .. size)
-    assert(most - least <= 3 * BLOCKS, ("%.1f MB"):format((most - least) / 1e6))
+    assert(size > 12 * BLOCKS, "the recording is too small to tell: " .. size)
+    assert(most - least <= 6 * BLOCKS, ("%.1f MB"):format((most - least) / 1e6))
   end)
 end)
