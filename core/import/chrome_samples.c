@@ -106,8 +106,7 @@ static int take(void *data, const struct mic_json_token *token, struct mic_error
 int mic_chrome_samples_read(struct mic_chrome_samples *s, struct mic_input *input) {
   s->json = (struct mic_json){.input = input, .take = take, .data = s};
   s->input_name = mic_input_name(input);
-  int code = mic_input_rewind(input, s->err);
-  return code ? code : mic_json_parse(&s->json, s->err);
+  return mic_json_again(&s->json, s->err);
 }
 
 /* The node of a frame whose caller's is made, or which has none. */

@@ -340,12 +340,8 @@ MIC_EXPORT int mic_firefox_read(struct mic_input *input, struct mic_writer *writ
   if (!code && (!r.seen || !r.processed))
     code = mic_fail(r.err, MIC_EFORMAT, "%.120s: no processed Firefox profile: it has no %s",
                     r.input_name, r.seen ? "meta.preprocessedProfileVersion" : "threads");
-  if (!code) code = mic_input_rewind(input, r.err);
-  if (!code) {
-    r.second = true;
-    r.path = (struct mic_path){.depth = 0};
-    code = mic_json_parse(&r.json, r.err);
-  }
+  r.second = true;
+  if (!code) code = mic_json_again(&r.json, r.err);
   if (!code) put_clocks(&r);
   release(&r);
   return code;

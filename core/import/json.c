@@ -103,6 +103,11 @@ int mic_json_parse(struct mic_json *json, struct mic_error *err) {
 static bool equals(const char *bytes, size_t size, const char *word) {
   return bytes && strlen(word) == size && memcmp(bytes, word, size) == 0;
 }
+int mic_json_again(struct mic_json *json, struct mic_error *err) {
+  int code = mic_input_rewind(json->input, err);
+  return code ? code : mic_json_parse(json, err);
+}
+
 bool mic_json_key(const struct mic_json_token *token, const char *word) {
   return equals(token->key, token->key_size, word);
 }

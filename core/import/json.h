@@ -46,6 +46,8 @@ struct mic_json {
 };
 
 int mic_json_parse(struct mic_json *json, struct mic_error *err);
+/* Parse it from the first byte again: what a second reading begins with. */
+int mic_json_again(struct mic_json *json, struct mic_error *err);
 
 /* Is the token's key, or a string token, this word? */
 bool mic_json_key(const struct mic_json_token *token, const char *word);

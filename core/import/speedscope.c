@@ -319,12 +319,8 @@ MIC_EXPORT int mic_speedscope_read(struct mic_input *input, struct mic_writer *w
   if (!code && !r.framed)
     code = mic_fail(r.err, MIC_EFORMAT, "%.150s: it has no shared.frames: no speedscope file",
                     r.input_name);
-  if (!code) code = mic_input_rewind(input, r.err);
-  if (!code) {
-    r.second = true;
-    r.path = (struct mic_path){.depth = 0};
-    code = mic_json_parse(&r.json, r.err);
-  }
+  r.second = true;
+  if (!code) code = mic_json_again(&r.json, r.err);
   release(&r);
   return code;
 }

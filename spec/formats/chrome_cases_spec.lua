@@ -119,8 +119,9 @@ describe("convert from a Chrome trace:", function()
   end)
 
   it("reads samples with their stacks, wherever they stand", function()
-    local frames = '"stackFrames":{"5":{"name":"main","category":"app"},"a-long-key-of-a-frame-that-'
-      .. 'is-more-than-31":{"name":"work","parent":"5"},"7":{"name":"leaf","parent":8},'
+    local frames = '"stackFrames":{"5":{"name":"main","category":"app"},'
+      .. '"a-long-key-of-a-frame-that-is-more-than-31":{"name":"work",'
+      .. '"parent":"5"},"7":{"name":"leaf","parent":8},'
       .. '"8":{"name":"[depth limit]"},"9":{"name":"round","parent":"10"},'
       .. '"10":{"name":"trip","parent":"9"}}'
     local samples = '"samples":[{"cpu":3,"tid":7,"ts":12.5,"name":"cycles","weight":40,'
