@@ -158,6 +158,8 @@ describe("symbolize of the kernel:", function()
     kit.assert_same(by_vmlinux, kit.meanings(folder .. "/named.usprof"))
     assert.equal("/proc/kallsyms",
       kernel_kit.naming(folder .. "/named.usprof", "[kernel.kallsyms]").image)
+    local out = helper.microscope("report --annotate do_syscall_64 named.usprof", folder)
+    assert.matches("self, [%d.]+ m?s total: [%d.]+ %% of", out)
   end)
 
   it("refuses a vmlinux of another build ID", function()

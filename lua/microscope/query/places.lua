@@ -14,9 +14,11 @@ local tree_query = require("microscope.query.tree")
 local M = {}
 
 local NONE = 0xffffffff
--- Addresses beyond are no whole numbers in Lua; no image of x86-64 reaches there.
+-- Addresses beyond are no whole numbers in Lua; no image of x86-64 reaches there.  The kernel's, at
+-- the other end of memory, are small numbers below 0.
 local MOST_ADDRESS = 2 ^ 52
 
+local i64 = ffi.typeof("int64_t")
 local u32, u8, f64 = ffi.typeof("uint32_t[?]"), ffi.typeof("uint8_t[?]"),
   ffi.typeof("double[?]")
 
@@ -61,7 +63,8 @@ local function part_of(parts, fn)
 end
 
 --- Where functions are: wanted is a set of functions' rows ({[row] = true}).  A list of
--- {fn=, places= {[location] = {address=, location=, line=}}}, for M.costs.
+-- {fn=, places= {[location] = {address= (less 2^64 for the kernel's), location=, line=}}}, for
+-- M.costs.
 function M.find(cap, wanted)
   local rows, functions = cap:rows("lines"), cap:rows("functions")
   local flags, picked = u8(functions + 1), u32(rows + 1)
@@ -74,8 +77,9 @@ function M.find(cap, wanted)
     local row = picked[i]
     local l, part = location[row], part_of(parts, fn[row])
     -- A function that is inlined into itself: its innermost line stands for the place.
-    if not part.places[l] and offset[l] < MOST_ADDRESS then
-      part.places[l] = { address = tonumber(offset[l]), location = l,
+    local address = tonumber(ffi.cast(i64, offset[l]))
+    if not part.places[l] and math.abs(address) < MOST_ADDRESS then
+      part.places[l] = { address = address, location = l,
         line = line_of(part.lines, file[row], line[row]) }
     end
   end
