@@ -134,7 +134,7 @@ struct mic_kernel_names *mic_kernel_names_open(const struct mic_kernel_text *tex
                                                const char **problem) {
   *problem = "its build ID is not in the recording, so no names are proven";
   if (!text->build_id_size) return NULL;
-  *problem = "it is not the kernel that runs here, and no other's names are known here";
+  *problem = "it is not the kernel that runs here; microscope symbolize names it from a vmlinux";
   if (!has_build_id(text->root, "/sys/kernel/notes", text->build_id, text->build_id_size))
     return NULL;
   struct mic_kernel_names *names = new_names(text->root);

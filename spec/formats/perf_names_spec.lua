@@ -29,8 +29,8 @@ local MAKER = [[
 #include <sys/mman.h>
 #include <unistd.h>
 int main(void) {
-  /* mov $0x10000000,%ecx; 1: dec %ecx; jnz 1b; ret */
-  static const unsigned char code[] = { 0xb9, 0, 0, 0, 0x10, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
+  /* mov $0x20000000,%ecx; 1: dec %ecx; jnz 1b; ret */
+  static const unsigned char code[] = { 0xb9, 0, 0, 0, 0x20, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
   char *at = mmap((void *)0x10000000, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (at != (char *)0x10000000) return 1;
