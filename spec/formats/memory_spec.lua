@@ -136,15 +136,16 @@ describe("convert holds at most twice its tables:", function()
     local _, err, status = helper.run(("cc -O2 -g -o deep %s -lpthread -lm"):format(
       helper.quote(helper.root .. "/fixtures/bench/deep.c")), folder)
     assert(status == 0, err)
-    local record = "perf record -q -F %d -e cpu-clock --call-graph dwarf,65528 -o %s ./deep 40 %d"
+    local record = "perf record -q -F %d -e cpu-clock --call-graph dwarf,65528 -o %s ./deep 40 "
+      .. "%d"
     for name, options in pairs { ["small.data"] = { 99, 2000 }, ["big.data"] = { 2999, 40000 } } do
       _, err, status = helper.run(record:format(options[1], name, options[2]), folder)
       if status ~= 0 then return pending("perf may not record: " .. err:match("[^\n]*")) end
     end
     local least = peak("--from perf small.data out.usprof")
     local most = peak("--from perf big.data out.usprof")
-    -- Its tables are next to nothing.  What perf wrote between two ends of rounds waits, and that is
-    -- the more the busier the machine is; the file is far larger.
+    -- Its tables are next to nothing.  What perf wrote between two ends of rounds waits: the more,
+    -- the busier the machine is.  The file is far larger.
     local size = tonumber((helper.run("stat -c %s big.data", folder)))
     assert(size > 12 * BLOCKS, "the recording is too small to tell: " .. size)
     assert(most - least <= 6 * BLOCKS, ("%.1f MB"):format((most - least) / 1e6))
