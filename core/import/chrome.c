@@ -33,12 +33,13 @@ struct process {
 struct thread {
   uint32_t process, name;
   uint64_t id;
-  mic_lane_zones zones;
-  mic_edges edges; /* begins and ends of zones */
+  mic_lane_zones marks; /* spans, begins and ends; in the end zones */
 };
 struct async {
+  int64_t ts;
   uint32_t key, thread;
-  struct mic_edge edge;
+  uint32_t site;  /* of an end the name that it says, or MIC_NONE */
+  uint32_t order; /* and MIC_LANE_APART for an end */
 };
 
 struct event {
@@ -162,8 +163,6 @@ static uint32_t site_of(struct chrome *c, const struct event *e) {
   return site;
 }
 
-static uint32_t order_of(const struct chrome *c) { return (uint32_t)c->result->events; }
-
 static void take_span(struct chrome *c, const struct event *e) {
   int64_t end = INT64_MAX;
   if (e->has_dur && e->dur < 0) {
@@ -175,23 +174,18 @@ static void take_span(struct chrome *c, const struct event *e) {
     return;
   }
   uint32_t thread = thread_of(c, e->pid, e->tid), site = site_of(c, e);
-  if (e->ph == 'X')
-    *mic_vec_push(&c->threads.at[thread].zones) =
-      (struct mic_lane_zone){e->ts, end, site, order_of(c)};
-  else
-    *mic_vec_push(&c->threads.at[thread].edges) = (struct mic_edge){
-      .time_ns = e->ts, .end_ns = end, .site = site, .order = order_of(c), .begin = true};
+  enum mic_mark kind = e->ph == 'X' ? MIC_MARK_SPAN : e->has_dur ? MIC_MARK_TIMED : MIC_MARK_BEGIN;
+  mic_mark_add(&c->threads.at[thread].marks, kind, e->ts, end, site, c->result->events);
 }
 
-/* The name that an end says; 0: it says none. */
+/* The name that an end says, or MIC_NONE. */
 static uint32_t name_of(struct chrome *c, const struct event *e) {
-  return e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : 0;
+  return e->has_name ? mic_writer_string(c->w, e->name.at, e->name.count) : MIC_NONE;
 }
 
 static void take_end(struct chrome *c, const struct event *e) {
-  uint32_t thread = thread_of(c, e->pid, e->tid);
-  *mic_vec_push(&c->threads.at[thread].edges) =
-    (struct mic_edge){.time_ns = e->ts, .name = name_of(c, e), .order = order_of(c)};
+  uint32_t thread = thread_of(c, e->pid, e->tid), name = name_of(c, e);
+  mic_mark_add(&c->threads.at[thread].marks, MIC_MARK_END, e->ts, 0, name, c->result->events);
 }
 
 /* Pairs are of one category and id, of one process. */
@@ -203,14 +197,12 @@ static void take_async(struct chrome *c, struct event *e, bool begins) {
   for (size_t i = 0; i < sizeof e->pid; i++) *mic_vec_push(id) = ((const char *)&e->pid)[i];
   for (size_t i = 0; i < sizeof count; i++) *mic_vec_push(id) = ((const char *)&count)[i];
   struct async async = {
+    .ts = e->ts,
     .key = mic_intern(&c->keys, id->at, id->count),
     .thread = thread_of(c, e->pid, e->tid),
-    .edge = {.time_ns = e->ts, .end_ns = INT64_MAX, .order = order_of(c), .begin = begins},
+    .order = (uint32_t)(c->result->events & MIC_MARK_ORDER) | (begins ? 0 : MIC_LANE_APART),
   };
-  if (begins)
-    async.edge.site = site_of(c, e);
-  else
-    async.edge.name = name_of(c, e);
+  async.site = begins ? site_of(c, e) : name_of(c, e);
   *mic_vec_push(&c->asyncs) = async;
 }
 
@@ -455,44 +447,40 @@ static bool may_end(void *data) {
 static int by_key(const void *a, const void *b) {
   const struct async *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;
-  if (x->edge.time_ns != y->edge.time_ns) return x->edge.time_ns < y->edge.time_ns ? -1 : 1;
-  return x->edge.order < y->edge.order ? -1 : x->edge.order > y->edge.order;
+  if (x->ts != y->ts) return x->ts < y->ts ? -1 : 1;
+  uint32_t m = x->order & MIC_MARK_ORDER, n = y->order & MIC_MARK_ORDER;
+  return m < n ? -1 : m > n;
 }
 
 /* Of one id: zones of the threads that began them. */
 static void match_async(struct chrome *c) {
   struct mic_edge_counts counts = {0};
-  mic_edges edges = {0};
-  mic_lane_zones zones = {0};
+  mic_lane_zones marks = {0};
   if (c->asyncs.count) qsort(c->asyncs.at, c->asyncs.count, sizeof *c->asyncs.at, by_key);
   for (size_t i = 0; i < c->asyncs.count; i++) {
     const struct async *async = &c->asyncs.at[i];
-    struct mic_edge *edge = mic_vec_push(&edges);
-    *edge = async->edge;
-    edge->order = (uint32_t)i; /* tells the zone's begin */
+    bool ends = async->order & MIC_LANE_APART;
+    /* The order tells the begin of a zone. */
+    mic_mark_add(&marks, ends ? MIC_MARK_END : MIC_MARK_BEGIN, async->ts, 0, async->site, i);
     if (i + 1 < c->asyncs.count && c->asyncs.at[i + 1].key == async->key) continue;
-    mic_edges_match(&edges, &zones, c->site_names.at, &counts);
-    for (size_t k = 0; k < zones.count; k++) {
-      struct mic_lane_zone zone = zones.at[k];
+    mic_edges_match(&marks, c->site_names.at, &counts);
+    for (size_t k = 0; k < marks.count; k++) {
+      struct mic_lane_zone zone = marks.at[k];
       const struct async *begin = &c->asyncs.at[zone.order];
-      zone.order = begin->edge.order | MIC_LANE_APART;
-      *mic_vec_push(&c->threads.at[begin->thread].zones) = zone;
+      zone.order = begin->order | MIC_LANE_APART;
+      *mic_vec_push(&c->threads.at[begin->thread].marks) = zone;
     }
-    edges.count = zones.count = 0;
+    marks.count = 0;
   }
   c->result->unmatched_ends += counts.unmatched_ends;
-  mic_vec_free(&edges);
-  mic_vec_free(&zones);
+  mic_vec_free(&marks);
   mic_vec_free(&c->asyncs);
 }
 
 static void match_ends(struct chrome *c) {
   struct mic_edge_counts counts = {0};
-  for (size_t i = 0; i < c->threads.count; i++) {
-    struct thread *thread = &c->threads.at[i];
-    mic_edges_match(&thread->edges, &thread->zones, c->site_names.at, &counts);
-    mic_vec_free(&thread->edges);
-  }
+  for (size_t i = 0; i < c->threads.count; i++)
+    mic_edges_match(&c->threads.at[i].marks, c->site_names.at, &counts);
   c->result->unmatched_ends += counts.unmatched_ends;
 }
 
@@ -563,12 +551,12 @@ static int write_zones(struct chrome *c, const char *name, struct mic_error *err
   bool all = true;
   match_ends(c);
   match_async(c);
-  for (size_t i = 0; i < c->threads.count; i++) note_spans(c, &c->threads.at[i].zones);
+  for (size_t i = 0; i < c->threads.count; i++) note_spans(c, &c->threads.at[i].marks);
   if (c->beside.ours && c->beside.zeroed && c->beside.zero_ns <= c->first)
     c->first = c->beside.zero_ns;
   if (c->first == INT64_MAX) c->first = c->last = 0;
   for (uint32_t i = 0; i < c->threads.count && all; i++) {
-    mic_lane_zones *zones = &c->threads.at[i].zones;
+    mic_lane_zones *zones = &c->threads.at[i].marks;
     all =
       mic_lanes_write(c->w, i, zones, c->first, &c->result->overlapping, &c->result->unfinished);
     mic_vec_free(zones);
@@ -605,10 +593,7 @@ static int finish(struct chrome *c, struct mic_input *input, struct mic_error *e
 }
 
 static void release(struct chrome *c) {
-  for (size_t i = 0; i < c->threads.count; i++) {
-    mic_vec_free(&c->threads.at[i].zones);
-    mic_vec_free(&c->threads.at[i].edges);
-  }
+  for (size_t i = 0; i < c->threads.count; i++) mic_vec_free(&c->threads.at[i].marks);
   mic_vec_free(&c->threads);
   mic_vec_free(&c->processes);
   mic_vec_free(&c->site_names);

@@ -2,84 +2,87 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "import/edges.h"
 
-static int compare(const void *a, const void *b) {
-  const struct mic_edge *x = a, *y = b;
-  if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+static enum mic_mark kind_of(const struct mic_lane_zone *mark) {
+  return (enum mic_mark)(mark->order >> MIC_MARK_SHIFT);
 }
 
-static void sort(mic_edges *edges) {
-  for (size_t i = 1; i < edges->count; i++) {
-    if (compare(&edges->at[i - 1], &edges->at[i]) <= 0) continue;
-    qsort(edges->at, edges->count, sizeof *edges->at, compare);
+static int by_time(const void *a, const void *b) {
+  const struct mic_lane_zone *x = a, *y = b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  uint32_t m = x->order & MIC_MARK_ORDER, n = y->order & MIC_MARK_ORDER;
+  return m < n ? -1 : m > n;
+}
+
+static void sort(mic_lane_zones *marks) {
+  for (size_t i = 1; i < marks->count; i++) {
+    if (by_time(&marks->at[i - 1], &marks->at[i]) <= 0) continue;
+    qsort(marks->at, marks->count, sizeof *marks->at, by_time);
     return;
   }
 }
 
-typedef MIC_VEC(const struct mic_edge *) open_edges;
-
-static bool is_timed(const struct mic_edge *begin) { return begin->end_ns != INT64_MAX; }
-
-static void add(mic_lane_zones *zones, const struct mic_edge *begin, int64_t end_ns) {
-  if (is_timed(begin)) end_ns = begin->end_ns;
-  *mic_vec_push(zones) = (struct mic_lane_zone){begin->time_ns, end_ns, begin->site, begin->order};
-}
+typedef MIC_VEC(uint32_t) open_marks;
 
 /* Innermost begins that wait for no end. */
-static void drop_timed(open_edges *open, const struct mic_edge *end, const uint32_t *name_of_site,
-                       mic_lane_zones *zones) {
+static void drop_timed(const mic_lane_zones *marks, open_marks *open,
+                       const struct mic_lane_zone *end, const uint32_t *name_of_site) {
   while (open->count) {
-    const struct mic_edge *top = open->at[open->count - 1];
-    bool other = end->name && name_of_site[top->site] != end->name;
-    if (!is_timed(top) || !(top->end_ns < end->time_ns || other)) return;
-    add(zones, top, INT64_MAX);
+    const struct mic_lane_zone *top = &marks->at[open->at[open->count - 1]];
+    bool other = end->site != MIC_NONE && name_of_site[top->site] != end->site;
+    if (kind_of(top) != MIC_MARK_TIMED || !(top->end < end->start || other)) return;
     open->count--;
   }
 }
 
-/* The begin that an end belongs to: the innermost of its name, or the innermost of all where it
- * says none.  SIZE_MAX: there is none. */
-static size_t find(const open_edges *open, const struct mic_edge *end,
-                   const uint32_t *name_of_site) {
+/* The place among the open begins of the one that an end belongs to; SIZE_MAX: there is none. */
+static size_t find(const mic_lane_zones *marks, const open_marks *open,
+                   const struct mic_lane_zone *end, const uint32_t *name_of_site) {
   for (size_t i = open->count, from = mic_lanes_open_from(i); i-- > from;)
-    if (!end->name || name_of_site[open->at[i]->site] == end->name) return i;
+    if (end->site == MIC_NONE || name_of_site[marks->at[open->at[i]].site] == end->site) return i;
   return SIZE_MAX;
 }
 
 /* Those inside of it may have ends yet, stamped the same. */
-static void close(open_edges *open, size_t at, mic_lane_zones *zones, int64_t end_ns) {
-  add(zones, open->at[at], end_ns);
+static void close_begin(mic_lane_zones *marks, open_marks *open, size_t at, int64_t end_ns) {
+  struct mic_lane_zone *begin = &marks->at[open->at[at]];
+  if (kind_of(begin) == MIC_MARK_BEGIN) begin->end = end_ns;
   memmove(&open->at[at], &open->at[at + 1], (open->count - at - 1) * sizeof *open->at);
   open->count--;
 }
 
-static void finish(open_edges *open, mic_lane_zones *zones, struct mic_edge_counts *counts) {
-  for (size_t i = 0; i < open->count; i++) {
-    add(zones, open->at[i], INT64_MAX);
-    counts->unfinished += !is_timed(open->at[i]);
+/* What is left are zones. */
+static void drop_ends(mic_lane_zones *marks) {
+  size_t left = 0;
+  for (size_t i = 0; i < marks->count; i++) {
+    struct mic_lane_zone mark = marks->at[i];
+    if (kind_of(&mark) == MIC_MARK_END) continue;
+    mark.order &= MIC_MARK_ORDER;
+    marks->at[left++] = mark;
   }
-  open->count = 0;
+  marks->count = left;
 }
 
-void mic_edges_match(mic_edges *edges, mic_lane_zones *zones, const uint32_t *name_of_site,
+void mic_edges_match(mic_lane_zones *marks, const uint32_t *name_of_site,
                      struct mic_edge_counts *counts) {
-  open_edges open = {0};
-  sort(edges);
-  for (size_t i = 0; i < edges->count; i++) {
-    const struct mic_edge *edge = &edges->at[i];
-    if (edge->begin) {
-      *mic_vec_push(&open) = edge;
-      continue;
-    }
-    drop_timed(&open, edge, name_of_site, zones);
-    size_t at = find(&open, edge, name_of_site);
+  open_marks open = {0};
+  sort(marks);
+  for (size_t i = 0; i < marks->count; i++) {
+    const struct mic_lane_zone *mark = &marks->at[i];
+    enum mic_mark kind = kind_of(mark);
+    if (kind == MIC_MARK_BEGIN || kind == MIC_MARK_TIMED) *mic_vec_push(&open) = (uint32_t)i;
+    if (kind != MIC_MARK_END) continue;
+    drop_timed(marks, &open, mark, name_of_site);
+    size_t at = find(marks, &open, mark, name_of_site);
     if (at == SIZE_MAX)
       counts->unmatched_ends++;
     else
-      close(&open, at, zones, edge->time_ns);
+      close_begin(marks, &open, at, mark->start);
   }
-  finish(&open, zones, counts);
+  for (size_t i = 0; i < open.count; i++)
+    counts->unfinished += kind_of(&marks->at[open.at[i]]) == MIC_MARK_BEGIN;
   mic_vec_free(&open);
+  drop_ends(marks);
 }

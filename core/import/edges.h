@@ -1,10 +1,11 @@
 /*
- * edges.h - begins and ends of spans, in any order, matched into zones.
+ * edges.h - spans, and begins and ends of spans in any order, matched into zones.
  *
- * An end belongs to the innermost begin of its name on its track, or to the innermost of all where
- * it says no name.  A begin that says how long it is lasts that long, with or without an end; when
- * it is over, or an end of another name comes, it waits for none.  Of open begins the innermost
- * MIC_LANES_OPEN_MAX are looked at.
+ * All of a track are marks of one list, in which ends find their begins: nothing more is held.  An
+ * end belongs to the innermost begin of its name, or to the innermost of all where it says no name.
+ * A begin that says how long it is lasts that long, with or without an end; when it is over, or an
+ * end of another name comes, it waits for none.  Of open begins the innermost MIC_LANES_OPEN_MAX
+ * are looked at.
  */
 #ifndef MIC_IMPORT_EDGES_H
 #define MIC_IMPORT_EDGES_H
@@ -12,23 +13,30 @@
 #include "base/alloc.h"
 #include "import/lanes.h"
 
-struct mic_edge {
-  int64_t time_ns;
-  int64_t end_ns; /* of a begin that says it; else INT64_MAX */
-  uint32_t site;
-  uint32_t name;  /* of an end: the name it says, or 0 */
-  uint32_t order; /* decides between those of one time; a zone has its begin's */
-  bool begin;
-};
-typedef MIC_VEC(struct mic_edge) mic_edges;
+enum mic_mark { MIC_MARK_SPAN = 0, MIC_MARK_BEGIN = 1, MIC_MARK_END = 2, MIC_MARK_TIMED = 3 };
+#define MIC_MARK_SHIFT 30 /* the kind stands above a zone's order */
+#define MIC_MARK_ORDER ((1U << MIC_MARK_SHIFT) - 1)
 
 struct mic_edge_counts {
   uint64_t unfinished;     /* begins without an end */
   uint64_t unmatched_ends; /* ends of nothing that began */
 };
 
-/* Match all, in order of time, into zones of their thread; sorts them. */
-void mic_edges_match(mic_edges *edges, mic_lane_zones *zones, const uint32_t *name_of_site,
+/* Append a mark; end_ns is a span's or a timed begin's.  site: of an end the name that it says, or
+ * MIC_NONE.  order decides between marks of one time, below 2^30. */
+static inline void mic_mark_add(mic_lane_zones *marks, enum mic_mark kind, int64_t start_ns,
+                                int64_t end_ns, uint32_t site, uint64_t order) {
+  uint32_t all = (uint32_t)(order & MIC_MARK_ORDER) | (uint32_t)kind << MIC_MARK_SHIFT;
+  if (kind == MIC_MARK_BEGIN) end_ns = INT64_MAX;
+  if (!marks->at) { /* many tracks have one only */
+    marks->at = mic_alloc(sizeof *marks->at);
+    marks->room = 1;
+  }
+  *mic_vec_push(marks) = (struct mic_lane_zone){start_ns, end_ns, site, all};
+}
+
+/* Match all, in order of time: what is left are zones, whose orders are plain. */
+void mic_edges_match(mic_lane_zones *marks, const uint32_t *name_of_site,
                      struct mic_edge_counts *counts);
 
 #endif

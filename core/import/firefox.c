@@ -119,19 +119,12 @@ static void put_markers(struct mic_firefox *r) {
     while (r->name_of_site.count <= site) *mic_vec_push(&r->name_of_site) = 0;
     r->name_of_site.at[site] = name;
     int64_t from = (int64_t)since_start(r, start), to = (int64_t)since_start(r, end);
-    uint32_t order = (uint32_t)i & ~MIC_LANE_APART;
-    if (phase == 1) {
-      *mic_vec_push(&r->zones) = (struct mic_lane_zone){from, to < from ? from : to, site, order};
-      continue;
-    }
-    *mic_vec_push(&r->edges) = (struct mic_edge){
-      .time_ns = phase == 2 ? from : to,
-      .end_ns = INT64_MAX,
-      .site = site,
-      .name = phase == 2 ? 0 : name,
-      .order = order,
-      .begin = phase == 2,
-    };
+    if (phase == 1)
+      mic_mark_add(&r->zones, MIC_MARK_SPAN, from, to < from ? from : to, site, i);
+    else if (phase == 2)
+      mic_mark_add(&r->zones, MIC_MARK_BEGIN, from, 0, site, i);
+    else
+      mic_mark_add(&r->zones, MIC_MARK_END, to, 0, name ? name : MIC_NONE, i);
   }
 }
 
@@ -139,8 +132,7 @@ static int put_zones(struct mic_firefox *r, uint32_t thread) {
   struct mic_edge_counts matched = {0};
   uint64_t unended = 0;
   put_markers(r);
-  mic_edges_match(&r->edges, &r->zones, r->name_of_site.at, &matched);
-  r->edges.count = 0;
+  mic_edges_match(&r->zones, r->name_of_site.at, &matched);
   r->result->unfinished += matched.unfinished;
   r->result->unmatched_ends += matched.unmatched_ends;
   r->result->zones += r->zones.count;
@@ -318,7 +310,6 @@ static void release(struct mic_firefox *r) {
   mic_interner_free(&r->places);
   mic_map_free(&r->processes);
   mic_vec_free(&r->name_of_site);
-  mic_vec_free(&r->edges);
   mic_vec_free(&r->zones);
   mic_build_free(r->build);
 }

@@ -83,7 +83,6 @@ struct mic_firefox {
   uint64_t number;          /* of the thread */
   struct mic_map processes; /* (pid's text, name) -> row */
   MIC_VEC(uint32_t) name_of_site;
-  mic_edges edges;
   mic_lane_zones zones; /* of the thread being read */
   int64_t start_ns, end_ns;
   /* firefox_stacks.c */

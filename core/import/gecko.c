@@ -72,7 +72,6 @@ struct reading {
   MIC_VEC(uint32_t) strings; /* the writer's */
   MIC_VEC(uint32_t) places, nodes;
   MIC_VEC(uint32_t) name_of_site;
-  mic_edges edges;
   mic_lane_zones zones;
   int64_t last_ns;
 };
@@ -219,34 +218,25 @@ static void put_marker(struct reading *r, size_t i) {
   int64_t text = get(r, MARKER_NAME, i), phase = get(r, MARKER_PHASE, i);
   int64_t start = get(r, MARKER_START, i), end = get(r, MARKER_END, i);
   bool named = text >= 0 && (uint64_t)text < r->strings.count;
-  uint32_t name = named ? r->strings.at[text] : 0, order = (uint32_t)i & ~MIC_LANE_APART;
+  uint32_t name = named ? r->strings.at[text] : 0;
   bool spans = phase == PHASE_INTERVAL && start != GECKO_NULL && end >= start;
   bool begins = phase == PHASE_BEGIN && start != GECKO_NULL;
-  if (spans) {
-    struct mic_lane_zone zone = {(int64_t)time_of(r, start), (int64_t)time_of(r, end),
-                                 site_of(r, name, i), order};
-    *mic_vec_push(&r->zones) = zone;
-  } else if (begins || (phase == PHASE_END && end != GECKO_NULL)) {
-    struct mic_edge edge = {
-      .time_ns = (int64_t)time_of(r, begins ? start : end),
-      .end_ns = INT64_MAX,
-      .site = begins ? site_of(r, name, i) : 0,
-      .name = begins ? 0 : name,
-      .order = order,
-      .begin = begins,
-    };
-    *mic_vec_push(&r->edges) = edge;
-  } else {
+  if (spans)
+    mic_mark_add(&r->zones, MIC_MARK_SPAN, (int64_t)time_of(r, start), (int64_t)time_of(r, end),
+                 site_of(r, name, i), i);
+  else if (begins)
+    mic_mark_add(&r->zones, MIC_MARK_BEGIN, (int64_t)time_of(r, start), 0, site_of(r, name, i), i);
+  else if (phase == PHASE_END && end != GECKO_NULL)
+    mic_mark_add(&r->zones, MIC_MARK_END, (int64_t)time_of(r, end), 0, name ? name : MIC_NONE, i);
+  else
     r->result->instants++;
-  }
 }
 
 static int put_markers(struct reading *r, uint32_t thread) {
   struct mic_edge_counts matched = {0};
   uint64_t unended = 0;
   for (size_t i = 0; i < r->values[MARKER_NAME].count; i++) put_marker(r, i);
-  mic_edges_match(&r->edges, &r->zones, r->name_of_site.at, &matched);
-  r->edges.count = 0;
+  mic_edges_match(&r->zones, r->name_of_site.at, &matched);
   r->result->unfinished += matched.unfinished;
   r->result->unmatched_ends += matched.unmatched_ends;
   r->result->zones += r->zones.count;
@@ -397,7 +387,6 @@ static void release(struct reading *r) {
   mic_vec_free(&r->nodes);
   mic_vec_free(&r->categories);
   mic_vec_free(&r->name_of_site);
-  mic_vec_free(&r->edges);
   mic_vec_free(&r->zones);
   mic_build_free(r->build);
 }
