@@ -528,7 +528,7 @@ MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *wri
   else
     code = mic_guard_map(fd, (size_t)st.st_size, mic_input_name(input), &guard, err);
   close(fd);
-  if (code) return code;
+  if (!guard) return code;
   struct mic_perfdata asked = {
     .bytes = mic_guard_bytes(guard),
     .mapped = true,
