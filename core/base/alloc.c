@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Chunks of an arena: large enough that their headers and tails do not count, small enough
  * that an arena for a few names costs nothing. */
@@ -40,6 +41,16 @@ void *mic_realloc(void *old, size_t size) {
 void *mic_try_alloc(size_t count, size_t each) {
   if (each && count > PTRDIFF_MAX / each) return NULL;
   return calloc(count ? count : 1, each ? each : 1);
+}
+
+void *mic_pages(size_t size) {
+  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) refuse(size);
+  return at;
+}
+
+void mic_pages_free(void *at, size_t size) {
+  if (at) munmap(at, size);
 }
 
 char *mic_strndup(const char *bytes, size_t size) {

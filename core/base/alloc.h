@@ -17,6 +17,11 @@ void *mic_realloc(void *old, size_t size); /* as realloc; ends the process when 
 void *mic_try_alloc(size_t count, size_t each);    /* zeroed; NULL on overflow or none */
 char *mic_strndup(const char *bytes, size_t size); /* owns; NUL-terminated */
 
+/* Zeroed memory of its own pages, for what is large and goes while all around it stays: the heap
+ * would keep it. */
+void *mic_pages(size_t size);
+void mic_pages_free(void *at, size_t size);
+
 /* A growable array: `MIC_VEC(uint32_t) ids = {0};` `*mic_vec_push(&ids) = 7;` `ids.at[0]`.
  * Pointers into it are borrowed until the next push.  Freed by mic_vec_free. */
 #define MIC_VEC(T) \

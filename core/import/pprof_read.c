@@ -10,7 +10,7 @@
 
 /* Locations of a sample's stack, the last one given first; what was given is freed as it goes, as
  * each may be a new row. */
-enum { PILE_PART = 16 * 1024 };
+enum { PILE_PART = 256 * 1024 }; /* pages are mapped a MiB at a time, and used as they fill */
 struct pile_part {
   struct pile_part *below;
   uint32_t count;
@@ -322,9 +322,8 @@ static int broken(const struct reading *r, int code) {
 
 static void push(struct reading *r, uint32_t location) {
   if (!r->stack || r->stack->count == PILE_PART) {
-    struct pile_part *part = mic_realloc(NULL, sizeof *part);
+    struct pile_part *part = mic_pages(sizeof *part);
     part->below = r->stack;
-    part->count = 0;
     r->stack = part;
   }
   r->stack->at[r->stack->count++] = location;
@@ -335,7 +334,7 @@ static bool pop(struct reading *r, uint32_t *location) {
   struct pile_part *part = r->stack;
   if (part && part->count == 0 && part->below) {
     r->stack = part->below;
-    free(part);
+    mic_pages_free(part, sizeof *part);
     part = r->stack;
   }
   if (!part || part->count == 0) return false;
@@ -506,7 +505,7 @@ static void release(struct reading *r) {
   free(r->sources);
   for (struct pile_part *part = r->stack, *below; part; part = below) {
     below = part->below;
-    free(part);
+    mic_pages_free(part, sizeof *part);
   }
   mic_vec_free(&r->reasons);
   mic_vec_free(&r->labels);
