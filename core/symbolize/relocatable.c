@@ -77,10 +77,16 @@ static int read_sections(struct work *w, struct mic_error *err) {
   mic_vec_reserve(&w->sections, h->e_shnum);
   w->sections.count = h->e_shnum;
   memcpy(w->sections.at, w->bytes + h->e_shoff, h->e_shnum * sizeof(Elf64_Shdr));
+  uint64_t walked = 0;
   for (size_t i = 0; i < w->sections.count; i++) {
-    const Elf64_Shdr *s = &w->sections.at[i];
-    if (s->sh_type != SHT_NOBITS && s->sh_type != SHT_NULL && !inside(w, s->sh_offset, s->sh_size))
+    Elf64_Shdr *s = &w->sections.at[i];
+    /* No section, whatever else its header says (ELF specification, "Sections"). */
+    if (s->sh_type == SHT_NULL) *s = (Elf64_Shdr){.sh_type = SHT_NULL};
+    if (s->sh_type != SHT_NOBITS && !inside(w, s->sh_offset, s->sh_size))
       return malformed(w, "a section is not in the file", err);
+    if (s->sh_type == SHT_RELA || s->sh_type == SHT_SYMTAB) walked += s->sh_size;
+    /* Each is walked: a great many that are the same bytes would take for ever. */
+    if (walked > w->count) return malformed(w, "its tables overlap", err);
   }
   return MIC_OK;
 }
