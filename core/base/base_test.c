@@ -140,6 +140,24 @@ static void an_index_finds_ids(void **state) {
   mic_index_free(&index);
 }
 
+/* Words that a fixed function would give one hash each: the inverse of all its steps. */
+static uint64_t meets_others(uint64_t n) {
+  uint64_t h = (n << 32 | n) * 0x4f74430c22a54005ULL; /* times 0xff51afd7ed558ccd is 1 */
+  h ^= h >> 33;
+  return (h ^ 0x7f4a7c15ULL * 0xc2b2ae3d27d4eb4fULL) *
+         0xf1de83e19937733dULL; /* 0x9e3779b97f4a7c15 */
+}
+
+/* A file's keys cannot be chosen so that they meet. */
+static void hashes_are_secret(void **state) {
+  (void)state;
+  uint32_t same = 0;
+  for (uint64_t i = 1; i < 1000; i++)
+    same += mic_index_mix(meets_others(i), 0) == mic_index_mix(meets_others(i + 1), 0);
+  assert_int_equal(same, 0);
+  assert_true((uint32_t)mic_hash("microscope", 10) != mic_hash_key("microscope", 10));
+}
+
 static void cursors_stay_bad(void **state) {
   (void)state;
   const uint8_t bytes[] = {1, 2, 3};
@@ -194,7 +212,8 @@ int main(void) {
     cmocka_unit_test(errors_hold_one_line),  cmocka_unit_test(arrays_grow),
     cmocka_unit_test(arenas_align_and_zero), cmocka_unit_test(maps_agree_with_a_list),
     cmocka_unit_test(strings_get_dense_ids), cmocka_unit_test(an_index_finds_ids),
-    cmocka_unit_test(cursors_stay_bad),      cmocka_unit_test(leb128_is_read),
+    cmocka_unit_test(hashes_are_secret),     cmocka_unit_test(cursors_stay_bad),
+    cmocka_unit_test(leb128_is_read),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

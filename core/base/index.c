@@ -2,8 +2,18 @@
 #include "base/index.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 
 enum { FIRST_ROOM = 64 };
+
+uint64_t mic_index_secret[2];
+
+/* 16 bytes that the kernel made for this run (fs/binfmt_elf.c, create_elf_tables). */
+__attribute__((constructor)) static void take_secret(void) {
+  const void *random = (const void *)getauxval(AT_RANDOM); /* NOLINT(performance-no-int-to-ptr) */
+  if (random) memcpy(mic_index_secret, random, sizeof mic_index_secret);
+  mic_index_secret[1] |= 1; /* a product with 0 would be one for all keys */
+}
 
 static void put(struct mic_index *index, uint32_t hash, uint32_t id) {
   uint64_t at = hash * index->room >> 32;

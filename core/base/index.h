@@ -40,9 +40,15 @@ void mic_index_add(struct mic_index *index, uint32_t hash, mic_index_hash *hash_
                    const void *keys);
 void mic_index_free(struct mic_index *index);
 
+/* Different in each run: who makes a file does not know which keys meet, so that no file can make
+ * look-ups walk through all there is.  Nothing that is written may follow from it. */
+extern uint64_t mic_index_secret[2];
+
 /* A hash of words, for keys that are some. */
 static inline uint32_t mic_index_mix(uint64_t a, uint64_t b) {
-  uint64_t h = a * 0x9e3779b97f4a7c15ULL ^ (b + 0x7f4a7c15ULL) * 0xc2b2ae3d27d4eb4fULL;
+  __extension__ typedef unsigned __int128 wide;
+  wide product = (wide)(a ^ mic_index_secret[0]) * (b ^ mic_index_secret[1]);
+  uint64_t h = (uint64_t)product ^ (uint64_t)(product >> 64);
   h ^= h >> 33;
   h *= 0xff51afd7ed558ccdULL; /* of MurmurHash3's finalizer */
   return (uint32_t)(h >> 32) ^ (uint32_t)h;

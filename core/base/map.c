@@ -4,18 +4,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The finalizer of MurmurHash3 over both words: keys are often small and dense. */
-static inline uint32_t hash_pair(uint64_t a, uint64_t b) {
-  uint64_t h = a * 0x9e3779b97f4a7c15ULL ^ (b + 0x7f4a7c15ULL) * 0xc2b2ae3d27d4eb4fULL;
-  h ^= h >> 33;
-  h *= 0xff51afd7ed558ccdULL;
-  h ^= h >> 33;
-  return (uint32_t)h;
-}
-
 static struct mic_map_slot *find(const struct mic_map *map, uint64_t a, uint64_t b) {
   uint32_t mask = map->room - 1;
-  for (uint32_t i = hash_pair(a, b) & mask;; i = (i + 1) & mask) {
+  for (uint32_t i = mic_index_mix(a, b) & mask;; i = (i + 1) & mask) {
     struct mic_map_slot *slot = &map->slots[i];
     if (slot->value == MIC_NONE || (slot->a == a && slot->b == b)) return slot;
   }
@@ -77,6 +68,10 @@ void mic_map_free(struct mic_map *map) {
 
 uint64_t mic_hash(const void *bytes, size_t size) { return XXH3_64bits(bytes, size); }
 
+uint32_t mic_hash_key(const void *bytes, size_t size) {
+  return (uint32_t)XXH3_64bits_withSeed(bytes, size, mic_index_secret[0]);
+}
+
 enum { SIZE_MAX_BYTES = 5 }; /* LEB128 of 32 bits */
 
 struct mic_string mic_interner_at(const struct mic_interner *in, uint32_t id) {
@@ -88,7 +83,7 @@ struct mic_string mic_interner_at(const struct mic_interner *in, uint32_t id) {
 
 static uint32_t hash_of_string(const void *interner, uint32_t id) {
   struct mic_string s = mic_interner_at(interner, id);
-  return (uint32_t)mic_hash(s.bytes, s.size);
+  return mic_hash_key(s.bytes, s.size);
 }
 
 static uint32_t find_string(const struct mic_interner *in, const char *bytes, size_t size,
@@ -104,7 +99,7 @@ static uint32_t find_string(const struct mic_interner *in, const char *bytes, si
 
 uint32_t mic_interner_find(const struct mic_interner *in, const char *bytes, size_t size) {
   if (!bytes) bytes = "";
-  return find_string(in, bytes, size, (uint32_t)mic_hash(bytes, size));
+  return find_string(in, bytes, size, mic_hash_key(bytes, size));
 }
 
 static const uint8_t *keep_string(struct mic_interner *in, const char *bytes, size_t size) {
@@ -121,7 +116,7 @@ static const uint8_t *keep_string(struct mic_interner *in, const char *bytes, si
 
 uint32_t mic_intern(struct mic_interner *in, const char *bytes, size_t size) {
   if (!bytes) bytes = "";
-  uint32_t hash = (uint32_t)mic_hash(bytes, size);
+  uint32_t hash = mic_hash_key(bytes, size);
   uint32_t id = find_string(in, bytes, size, hash);
   if (id != MIC_NONE) return id;
   *mic_vec_push(&in->strings) = keep_string(in, bytes, size);

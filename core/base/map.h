@@ -51,5 +51,7 @@ struct mic_string mic_interner_at(const struct mic_interner *in, uint32_t id);
 void mic_interner_free(struct mic_interner *in);
 
 uint64_t mic_hash(const void *bytes, size_t size); /* XXH3, 64 bits */
+/* Another one in each run, as mic_index_mix: for keys of maps and indexes. */
+uint32_t mic_hash_key(const void *bytes, size_t size);
 
 #endif

@@ -41,7 +41,7 @@ MIC_EXPORT void mic_build_free(struct mic_build *build) {
 
 static uint32_t hash_of(const uint32_t *words, uint32_t width) {
   if (width == 2) return mic_index_mix(words[0], words[1]);
-  return (uint32_t)mic_hash(words, width * sizeof *words);
+  return mic_hash_key(words, width * sizeof *words);
 }
 static uint32_t hash_of_row(const void *keys, uint32_t at) {
   const struct kept *kept = keys;

@@ -18,7 +18,7 @@ static uint32_t hash_of(const struct grouping *g, uint32_t row, const uint32_t *
   const struct mic_tables *t = g->t;
   uint64_t place = (uint64_t)t->samples.thread[row] << 32 | t->samples.stack[row];
   uint64_t source = g->apart ? t->samples.source[row] : 0;
-  return mic_index_mix(place, source + (size ? mic_hash(labels, size) : 0));
+  return mic_index_mix(place, source + (size ? mic_hash_key(labels, size) : 0));
 }
 
 /* The labels of a sample: their ids, and the bytes these take. */
