@@ -1,6 +1,7 @@
 /* legacy.c - mappings, places and stacks of old profiles. */
 #include "import/legacy.h"
 
+#include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static const char *take_word(const char **at, const char *end, size_t *size) {
   return from;
 }
 
-/* A path; "$build" at its start is what a line "build=PATH" said. */
+/* A path; "$build" at its start is what a line "build=PATH" said, which is no longer than a path
+ * can be: each line may make another text of it. */
 static uint32_t path_of(struct mic_legacy *r, const char *path, size_t size) {
   static const char build[] = "$build";
   const size_t length = sizeof build - 1;
@@ -61,7 +63,7 @@ void mic_legacy_map_line(struct mic_legacy *r, const char *line, size_t size) {
   const char *at = line, *end = line + size;
   struct mic_legacy_map map;
   size_t length, unused;
-  if (size > 6 && memcmp(line, "build=", 6) == 0) {
+  if (size > 6 && size < PATH_MAX && memcmp(line, "build=", 6) == 0) {
     r->main_path = mic_writer_string(r->w, line + 6, size - 6);
     return;
   }

@@ -6,7 +6,12 @@
 
 #include "import/otlp_inside.h"
 
-enum { VALUES_MAX = 1 << 26 /* of a sample; what has more is no sample of anything */ };
+enum {
+  VALUES_MAX = 1 << 26, /* of a sample; what has more is no sample of anything */
+  /* Of a sample with those of its resource, as each is a row for each value; software development
+   * kits keep 128 of either (OpenTelemetry's specification, "Attribute Limits"). */
+  ATTRIBUTES_MAX = 1024
+};
 
 /* Numbers of a sample's fields. */
 struct layout {
@@ -37,7 +42,9 @@ struct reading {
   bool ours, others; /* by the scopes' names: addresses of ours are those of the ELF files */
   uint64_t start_ns, end_ns; /* of all profiles */
   uint32_t source;
-  uint32_t *places; /* of each location its row, MIC_NONE: not made yet */
+  /* Of each location and stack its row, and of each mapping its module + 1 (0: none), as many
+   * samples have the same ones; MIC_NONE: not made yet. */
+  uint32_t *places, *nodes, *modules;
   uint32_t stack;
   MIC_VEC(uint64_t) values;
   MIC_VEC(uint64_t) times;
@@ -122,6 +129,8 @@ static int take_attributes(struct reading *r, uint64_t offset, uint32_t *thread)
   int code = 0;
   r->labels.count = 0;
   struct mic_otlp_run run = r->resources.at[r->number];
+  if (run.count + r->attributes.count > ATTRIBUTES_MAX)
+    return mic_otlp_bad(&r->p, offset, "a sample of more than %d attributes", ATTRIBUTES_MAX);
   for (uint32_t i = 0; i < run.count && !code; i++) {
     code = resolve(r, offset, &r->resource.at[run.first + i], &a);
     if (!code) take_attribute(r, &a, &of);
@@ -145,9 +154,11 @@ static bool is_anonymous(const struct reading *r, uint32_t path) {
 }
 
 /* A mapping's module: its file with the build ID that an attribute tells. */
-static int module_of(struct reading *r, uint64_t offset, const struct mic_otlp_mapping *m,
-                     uint32_t *module) {
+static int module_of(struct reading *r, uint64_t offset, uint32_t index, uint32_t *module) {
+  const struct mic_otlp_mapping *m = &r->p.mappings.at[index];
   uint32_t path, build_id = 0;
+  *module = r->modules[index] - 1; /* MIC_NONE is -1 */
+  if (r->modules[index] != MIC_NONE) return 0;
   int code = string(r, offset, m->file, &path);
   for (uint32_t i = 0; i < m->attributes.count && !code; i++) {
     struct mic_otlp_attribute a;
@@ -158,6 +169,7 @@ static int module_of(struct reading *r, uint64_t offset, const struct mic_otlp_m
   *module = MIC_NONE;
   if (!code && !is_anonymous(r, path) && (path || build_id))
     *module = mic_build_module(r->p.build, path, build_id);
+  if (!code) r->modules[index] = *module + 1;
   return code;
 }
 
@@ -211,7 +223,7 @@ static int place_row(struct reading *r, uint64_t offset, const struct mic_otlp_l
   if (l->mapping >= r->p.mappings.count && l->mapping)
     return no_such(r, offset, "mapping", l->mapping, r->p.mappings.count);
   if (l->mapping) m = &r->p.mappings.at[l->mapping];
-  int code = m ? module_of(r, offset, m, &row->module) : 0;
+  int code = m ? module_of(r, offset, l->mapping, &row->module) : 0;
   if (!code) code = name_of(r, offset, l, &name);
   if (code) return code;
   bool within = m && l->address >= m->start && l->address < m->limit;
@@ -262,6 +274,8 @@ static int end_of(struct reading *r, uint64_t offset, uint32_t index, uint32_t *
 static int node_of(struct reading *r, uint64_t offset, uint32_t *node) {
   if (r->stack >= r->p.stacks.count)
     return no_such(r, offset, "stack", r->stack, r->p.stacks.count);
+  *node = r->nodes[r->stack];
+  if (*node != MIC_NONE) return 0;
   struct mic_otlp_run run = r->p.stacks.at[r->stack];
   uint32_t end = MIC_END_NONE, place = 0;
   int code = 0;
@@ -272,6 +286,7 @@ static int node_of(struct reading *r, uint64_t offset, uint32_t *node) {
     code = place_of(r, offset, r->p.indexes.at[run.first + --run.count], &place);
     if (!code) *node = mic_build_node(r->p.build, *node, place);
   }
+  if (!code) r->nodes[r->stack] = *node;
   return code;
 }
 
@@ -548,6 +563,13 @@ static void put_clocks(struct reading *r) {
   if (clocks.realtime_ns || clocks.duration_ns) mic_writer_clocks(r->p.w, &clocks);
 }
 
+/* A row for each, none made yet. */
+static uint32_t *rows_of(size_t count) {
+  uint32_t *rows = mic_alloc((count + 1) * sizeof *rows);
+  memset(rows, 0xff, (count + 1) * sizeof *rows);
+  return rows;
+}
+
 static int read_twice(struct reading *r) {
   int code = take_level(r, 0);
   if (!code && !r->heads.count) code = mic_otlp_bad(&r->p, 0, "no profile of OpenTelemetry in it");
@@ -557,9 +579,9 @@ static int read_twice(struct reading *r) {
   r->put = true;
   r->ours &= !r->others;
   r->number = 0;
-  size_t size = (r->p.locations.count + 1) * sizeof *r->places;
-  r->places = mic_alloc(size);
-  memset(r->places, 0xff, size);
+  r->places = rows_of(r->p.locations.count);
+  r->nodes = rows_of(r->p.stacks.count);
+  r->modules = rows_of(r->p.mappings.count);
   put_clocks(r);
   return take_level(r, 0);
 }
@@ -576,6 +598,8 @@ MIC_EXPORT int mic_otlp_read(struct mic_input *input, struct mic_writer *writer,
   mic_wire_start(&r.p.wire, input);
   int code = read_twice(&r);
   free(r.places);
+  free(r.nodes);
+  free(r.modules);
   mic_vec_free(&r.values);
   mic_vec_free(&r.times);
   mic_vec_free(&r.attributes);
