@@ -37,20 +37,21 @@ static void drop_timed(const mic_lane_zones *marks, open_marks *open,
   }
 }
 
-/* The place among the open begins of the one that an end belongs to; SIZE_MAX: there is none. */
-static size_t find(const mic_lane_zones *marks, const open_marks *open,
-                   const struct mic_lane_zone *end, const uint32_t *name_of_site) {
+/* Where among the open begins the one stands that an end belongs to; NULL: there is none. */
+static uint32_t *find(const mic_lane_zones *marks, const open_marks *open,
+                      const struct mic_lane_zone *end, const uint32_t *name_of_site) {
   for (size_t i = open->count, from = mic_lanes_open_from(i); i-- > from;)
-    if (end->site == MIC_NONE || name_of_site[marks->at[open->at[i]].site] == end->site) return i;
-  return SIZE_MAX;
+    if (end->site == MIC_NONE || name_of_site[marks->at[open->at[i]].site] == end->site)
+      return &open->at[i];
+  return NULL;
 }
 
 /* Those inside of it may have ends yet, stamped the same. */
-static void close_begin(mic_lane_zones *marks, open_marks *open, size_t at, int64_t end_ns) {
-  struct mic_lane_zone *begin = &marks->at[open->at[at]];
+static void close_begin(mic_lane_zones *marks, open_marks *open, uint32_t *at, int64_t end_ns) {
+  struct mic_lane_zone *begin = &marks->at[*at];
   if (kind_of(begin) == MIC_MARK_BEGIN) begin->end = end_ns;
-  memmove(&open->at[at], &open->at[at + 1], (open->count - at - 1) * sizeof *open->at);
   open->count--;
+  memmove(at, at + 1, (size_t)(open->at + open->count - at) * sizeof *at);
 }
 
 /* What is left are zones. */
@@ -75,11 +76,11 @@ void mic_edges_match(mic_lane_zones *marks, const uint32_t *name_of_site,
     if (kind == MIC_MARK_BEGIN || kind == MIC_MARK_TIMED) *mic_vec_push(&open) = (uint32_t)i;
     if (kind != MIC_MARK_END) continue;
     drop_timed(marks, &open, mark, name_of_site);
-    size_t at = find(marks, &open, mark, name_of_site);
-    if (at == SIZE_MAX)
-      counts->unmatched_ends++;
-    else
+    uint32_t *at = open.count ? find(marks, &open, mark, name_of_site) : NULL;
+    if (at)
       close_begin(marks, &open, at, mark->start);
+    else
+      counts->unmatched_ends++;
   }
   for (size_t i = 0; i < open.count; i++)
     counts->unfinished += kind_of(&marks->at[open.at[i]]) == MIC_MARK_BEGIN;
