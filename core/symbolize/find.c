@@ -67,26 +67,6 @@ static bool try_perf_folder(struct mic_finder *f, const struct mic_wanted *wante
   return mic_build_id_perf_folder(folder, sizeof folder) && try_image(f, wanted, folder, out);
 }
 
-static bool take_in(const char *folder, const struct mic_wanted *wanted,
-                    bool (*take)(void *data, const char *path), void *data) {
-  static const char *const endings[] = {".debug", "", "/debug", "/elf", NULL}; /* perf's last two */
-  char path[PATH_BYTES];
-  for (const char *const *ending = endings; *ending; ending++)
-    if (mic_build_id_path(folder, wanted->build_id, wanted->build_id_size, *ending, path,
-                          sizeof path) &&
-        take(data, path))
-      return true;
-  return false;
-}
-
-bool mic_finder_places(const struct mic_finder *f, const struct mic_wanted *wanted,
-                       bool (*take)(void *data, const char *path), void *data) {
-  char cache[PATH_BYTES];
-  for (const char *const *folder = f->debug_dirs; folder && *folder; folder++)
-    if (take_in(*folder, wanted, take, data)) return true;
-  return mic_build_id_perf_folder(cache, sizeof cache) && take_in(cache, wanted, take, data);
-}
-
 static bool try_debug_files(struct mic_finder *f, const struct mic_wanted *wanted,
                             struct mic_found *out) {
   for (const char *const *folder = f->debug_dirs; folder && *folder; folder++)

@@ -1,7 +1,8 @@
 /*
  * find.h - a file that is proven to be a module of a capture.
  *
- * find.c looks for images that processes mapped, vmlinux.c for the kernel and what it loaded.
+ * find.c looks for images that processes mapped, vmlinux.c for the kernel, loaded.c for what it
+ * loaded.
  *
  * The module's own path on this host, the folders given, what the capture kept of it, and a
  * debuginfod server; each is used only when its build ID is the module's.  A path alone proves
@@ -65,10 +66,6 @@ bool mic_finder_loaded(struct mic_finder *finder, const struct mic_wanted *wante
                        struct mic_found *out);
 /* As mic_symbols_source.find_file, data being the finder. */
 char *mic_finder_file(void *data, const uint8_t *build_id, size_t size);
-/* Each place that a file of the build ID may be at by its name, of debug information first, until
- * one is taken: whether one was. */
-bool mic_finder_places(const struct mic_finder *finder, const struct mic_wanted *wanted,
-                       bool (*take)(void *data, const char *path), void *data);
 void mic_finder_free(struct mic_finder *finder);
 
 #endif

@@ -8,13 +8,12 @@
 #include <elf.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "image/build_id.h"
 #include "image/debugfile.h"
-#include "symbolize/find.h"
+#include "symbolize/hunt.h"
 
 enum { PATH_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
 
@@ -25,14 +24,6 @@ static const char *const PLACES[][2] = {
   {"/lib/modules/", "/build/vmlinux"},
   {"/lib/modules/", "/vmlinux"},
   {"/boot/vmlinux-", ""},
-};
-
-struct hunt {
-  struct mic_finder *finder;
-  const struct mic_wanted *wanted;
-  struct mic_found best; /* has symbols; fd -1: none yet */
-  bool quiet;            /* another file at the place is no problem */
-  bool lines;            /* the best has lines too */
 };
 
 /* The one address of a symbol; false when the file does not tell. */
@@ -54,13 +45,9 @@ static bool symbol_address(struct mic_elf *elf, const char *name, uint64_t *addr
   return found == 1;
 }
 
-static bool has_lines(struct mic_elf *elf) {
-  struct mic_elf_section section;
-  return mic_elf_section(elf, ".debug_info", &section, NULL);
-}
-
 /* Whether a file is the kernel and tells where it was put. */
-static bool is_kernel(struct hunt *hunt, struct mic_elf *elf, const char *path, uint64_t *linked) {
+static bool is_kernel(struct mic_hunt *hunt, struct mic_elf *elf, const char *path,
+                      uint64_t *linked) {
   struct mic_finder *f = hunt->finder;
   if (!mic_build_id_is(elf, hunt->wanted->build_id, hunt->wanted->build_id_size)) {
     if (!hunt->quiet) mic_problem_add(f->problem, "%s has another build ID", path);
@@ -73,7 +60,7 @@ static bool is_kernel(struct hunt *hunt, struct mic_elf *elf, const char *path, 
 }
 
 /* Takes a file when it is better than what is there; true when none can be better. */
-static bool try_file(struct hunt *hunt, const char *path) {
+static bool try_file(struct mic_hunt *hunt, const char *path) {
   int fd = mic_debugfile_open_fd("", path);
   struct mic_elf *elf = NULL;
   struct mic_error err = {0};
@@ -81,22 +68,20 @@ static bool try_file(struct hunt *hunt, const char *path) {
   if (fd < 0) return false;
   if (mic_elf_open(fd, path, &elf, &err) != MIC_OK && !hunt->quiet)
     mic_problem_add(hunt->finder->problem, "%s", err.msg);
-  bool lines = elf && has_lines(elf);
+  bool lines = elf && mic_hunt_has_lines(elf);
   bool takes = elf && (hunt->best.fd < 0 || lines) && is_kernel(hunt, elf, path, &linked);
   mic_elf_close(elf);
   if (!takes) {
     close(fd);
     return false;
   }
-  mic_found_release(&hunt->best);
-  char *copy = mic_strndup(path, strlen(path));
-  hunt->best = (struct mic_found){
-    .fd = fd, .path = copy, .label = copy, .slide = hunt->finder->kernel_address - linked};
-  return hunt->lines = lines;
+  mic_hunt_take(hunt, fd, path);
+  hunt->best.slide = hunt->finder->kernel_address - linked;
+  return lines;
 }
 
 /* At the places of the recorded release, below a folder. */
-static bool try_release(struct hunt *hunt, const char *folder) {
+static bool try_release(struct mic_hunt *hunt, const char *folder) {
   const char *release = hunt->finder->kernel_release;
   char path[PATH_BYTES];
   if (!*release || strchr(release, '/')) return false;
@@ -108,7 +93,7 @@ static bool try_release(struct hunt *hunt, const char *folder) {
 }
 
 /* At the places of any release, as a kernel that was built here may be under another name. */
-static bool try_any_release(struct hunt *hunt) {
+static bool try_any_release(struct mic_hunt *hunt) {
   bool found = false;
   hunt->quiet = true;
   for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES && !found; i++) {
@@ -124,25 +109,8 @@ static bool try_any_release(struct hunt *hunt) {
   return found;
 }
 
-static bool take(void *data, const char *path) { return try_file(data, path); }
-
-static bool try_folders(struct hunt *hunt) {
-  struct mic_finder *f = hunt->finder;
-  for (const char *const *folder = f->folders; folder && *folder; folder++)
-    if (try_release(hunt, *folder)) return true;
-  const char *path =
-    mic_scan_find(&f->scan, MIC_SCAN_DEBUG, hunt->wanted->build_id, hunt->wanted->build_id_size);
-  return path && try_file(hunt, path);
-}
-
-static bool try_server(struct hunt *hunt, enum mic_fetch_kind kind) {
-  struct mic_finder *f = hunt->finder;
-  if (!f->fetch) return false;
-  char *path =
-    mic_fetch_file(f->fetch, kind, hunt->wanted->build_id, hunt->wanted->build_id_size, f->problem);
-  bool found = path && try_file(hunt, path);
-  free(path);
-  return found;
+static bool try_installed(struct mic_hunt *hunt) {
+  return try_release(hunt, "") || try_any_release(hunt);
 }
 
 /* The names of the kernel that runs here, when it is the one, at the same addresses. */
@@ -159,7 +127,11 @@ static bool try_running(struct mic_finder *f, const struct mic_wanted *wanted,
 
 bool mic_finder_kernel(struct mic_finder *f, const struct mic_wanted *wanted,
                        struct mic_found *out) {
-  struct hunt hunt = {.finder = f, .wanted = wanted, .best = {.fd = -1}};
+  struct mic_hunt hunt = {.finder = f,
+                          .wanted = wanted,
+                          .try_file = try_file,
+                          .try_folder = try_release,
+                          .try_installed = try_installed};
   if (wanted->build_id_size == 0) {
     mic_problem_add(f->problem, "the recording does not tell the kernel's build ID");
     return false;
@@ -168,15 +140,7 @@ bool mic_finder_kernel(struct mic_finder *f, const struct mic_wanted *wanted,
     mic_problem_add(f->problem, "the recording does not tell where the kernel was");
     return false;
   }
-  if (!try_folders(&hunt) && !mic_finder_places(f, wanted, take, &hunt) &&
-      !try_release(&hunt, "") && !try_any_release(&hunt) && !try_server(&hunt, MIC_FETCH_DEBUG) &&
-      hunt.best.fd < 0)
-    try_server(&hunt, MIC_FETCH_IMAGE);
-  if (hunt.best.fd >= 0) {
-    *out = hunt.best;
-    return true;
-  }
-  if (try_running(f, wanted, out)) return true;
+  if (mic_hunt_find(&hunt, out) || try_running(f, wanted, out)) return true;
   mic_problem_add(f->problem, "no vmlinux with its build ID was found");
   return false;
 }
