@@ -174,7 +174,9 @@ static void take_span(struct chrome *c, const struct event *e) {
     return;
   }
   uint32_t thread = thread_of(c, e->pid, e->tid), site = site_of(c, e);
-  enum mic_mark kind = e->ph == 'X' ? MIC_MARK_SPAN : e->has_dur ? MIC_MARK_TIMED : MIC_MARK_BEGIN;
+  /* V8 writes "dur":0 with each begin, whose end it writes too: 0 says nothing. */
+  bool timed = e->has_dur && e->dur > 0;
+  enum mic_mark kind = e->ph == 'X' ? MIC_MARK_SPAN : timed ? MIC_MARK_TIMED : MIC_MARK_BEGIN;
   mic_mark_add(&c->threads.at[thread].marks, kind, e->ts, end, site, c->result->events);
 }
 

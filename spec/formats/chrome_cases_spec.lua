@@ -73,6 +73,13 @@ describe("convert from a Chrome trace:", function()
         event("E", nil, 13)))))
   end)
 
+  it("takes a begin with a duration of 0, as V8 writes all, for one that says none", function()
+    local got, told = zones(array(event("B", "gc", 1, '"dur":0,"tdur":0'),
+      event("B", "in", 2, '"dur":0'), event("E", "in", 4, '"dur":0'), event("E", "gc", 9)))
+    assert.same({ "7 gc 0-8000 0", "7 in 1000-3000 0" }, got)
+    assert.equal("", told)
+  end)
+
   it("pairs asynchronous events by id, which may overlap", function()
     local function async(ph, name, ts, id) return event(ph, name, ts, '"cat":"n","id":' .. id) end
     assert.same({ "7 r 0-9000 1", "7 q 3000-12000 2", "7 r 5000-7000 1" },
