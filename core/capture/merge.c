@@ -320,7 +320,9 @@ static bool is_target(uint32_t table) {
 }
 
 struct mic_merge *mic_merge_new(void) {
-  return mic_alloc(sizeof(struct mic_merge));
+  struct mic_merge *m = mic_alloc(sizeof *m);
+  mic_merge_string(m, "", 0); /* string 0, as in each capture, whatever comes first */
+  return m;
 }
 
 void mic_merge_add(struct mic_merge *m, const struct mic_capture *cap, uint64_t shift_ns,

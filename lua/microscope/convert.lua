@@ -171,13 +171,28 @@ local function through(from, reading, to, writing, result)
   return ok, err
 end
 
+-- Captures of a folder that could not be read, which problems name (core/capture/folder.c).
+local function tell_left_out(cap, result)
+  if not capture.is_folder(cap.path) then return end
+  local problem, rows = cap:array("problems", "text")
+  for i = 0, rows - 1 do
+    local name, why = cap:string(problem[i]):match("^segment (.+) is left out: (.*)$")
+    if name then
+      result.lost_reading[#result.lost_reading + 1] = ("%s (%s)"):format(name, why)
+    end
+  end
+end
+
 local function convert(from, reading, to, writing, result)
   if reading.name ~= "usprof" then
     if writing.name == "usprof" then return import(from, reading, to, result) end
     return through(from, reading, to, writing, result)
   end
   return input.with_plain_path(from, function(path)
-    return capture.with(path, function(cap) return write(cap, to, writing, result) end)
+    return capture.with(path, function(cap)
+      tell_left_out(cap, result)
+      return write(cap, to, writing, result)
+    end)
   end)
 end
 

@@ -151,4 +151,21 @@ describe("convert with a format of one's own", function()
       return true
     end))
   end)
+
+  it("names what of a folder is no capture, and has the rest", function()
+    local capture, kit = require("microscope.capture"), require("spec.formats.kit")
+    helper.run("mkdir segments", folder)
+    assert(capture.generate { path = folder .. "/segments/2.usprof", samples = 1000, stacks = 50,
+      functions = 40, seed = 1 })
+    helper.write(folder .. "/segments/1.usprof", "none")
+    for _, to in ipairs { "usprof", "folded" } do
+      local told = kit.convert(folder, "segments whole." .. to)
+      assert.matches("left out of segments: 1.usprof (not a capture: 4 bytes are less than a"
+        .. " header)\n", told, 1, true)
+    end
+    kit.convert(folder, "whole.usprof again.folded")
+    kit.convert(folder, "segments/2.usprof alone.folded")
+    assert.equal(helper.read(folder .. "/alone.folded"), helper.read(folder .. "/whole.folded"))
+    assert.equal(helper.read(folder .. "/alone.folded"), helper.read(folder .. "/again.folded"))
+  end)
 end)
