@@ -258,18 +258,26 @@ static enum mic_end fault_of(const struct mic_record *record) {
   return record->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? MIC_END_COMPAT_CODE : MIC_END_NONE;
 }
 
+/* What the kernel tells of an access where there is none: PERF_MEM_NA (include/linux/perf_event.h),
+ * before Linux 6.1 without the level's number. */
+static bool is_access(uint64_t source) {
+  static const uint64_t old = PERF_MEM_S(OP, NA) | PERF_MEM_S(LVL, NA) | PERF_MEM_S(SNOOP, NA) |
+                              PERF_MEM_S(LOCK, NA) | PERF_MEM_S(TLB, NA);
+  return source && source != old && source != (old | PERF_MEM_S(LVLNUM, NA));
+}
+
 /* What the sample holds that no table has a place for. */
 static void count_parts(struct mic_perfdata *p, const struct mic_perfdata_event *event,
-                        uint64_t address) {
+                        const struct mic_record *record) {
   uint64_t type = event->layout.sample_type;
   p->result->samples++;
   if (type & PERF_SAMPLE_RAW) p->result->fields++;
   if (type & PERF_SAMPLE_BRANCH_STACK && !has_call_stack(event)) p->result->branches++;
   if (type & PERF_SAMPLE_READ) p->result->reads++;
-  /* perf asks for addresses with --call-graph dwarf too, where there are none. */
-  if (address || type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC |
-                         PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR |
-                         PERF_SAMPLE_AUX))
+  /* perf asks for addresses and accesses with --call-graph dwarf too, where there are none. */
+  if (record->data_addr || is_access(record->data_source) ||
+      type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_TRANSACTION |
+              PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_AUX))
     p->result->extras++;
 }
 
@@ -293,7 +301,7 @@ static void take_sample(struct mic_perfdata *p, struct mic_perfdata_event *event
     return;
   }
   sample.source = (uint8_t)event->source;
-  count_parts(p, event, record->data_addr);
+  count_parts(p, event, record);
   if (mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER) {
     p->result->guests++;
     chain.end = MIC_END_NOT_STATED;

@@ -163,11 +163,11 @@ static void skip_regs(uint64_t mask, struct mic_cursor *c) {
 
 /* What follows the user's stack; of no use for stacks. */
 static void skip_rest(const struct mic_perf_layout *layout, const struct mic_perf_more *more,
-                      struct mic_cursor *c) {
+                      struct mic_cursor *c, struct mic_record *record) {
   static const uint64_t after[] = {PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP,
                                    PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_CODE_PAGE_SIZE};
   if (has(layout, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) skip_words(c, 1);
-  if (has(layout, PERF_SAMPLE_DATA_SRC)) skip_words(c, 1);
+  if (has(layout, PERF_SAMPLE_DATA_SRC)) record->data_source = mic_cursor_u64(c);
   if (has(layout, PERF_SAMPLE_TRANSACTION)) skip_words(c, 1);
   if (has(layout, PERF_SAMPLE_REGS_INTR)) skip_regs(more->regs_intr, c);
   for (size_t i = 0; i < sizeof after / sizeof *after; i++)
@@ -200,7 +200,7 @@ static void read_sample(const struct mic_perf_layout *layout, const struct mic_p
     read_branches(more->branch_sample_type, c, record);
   if (has(layout, PERF_SAMPLE_REGS_USER)) read_regs(layout, c, record);
   if (has(layout, PERF_SAMPLE_STACK_USER)) read_stack(c, record);
-  if (more) skip_rest(layout, more, c);
+  if (more) skip_rest(layout, more, c, record);
 }
 
 /* A name is all that is left of the body: NUL-terminated and padded to 8 bytes. */

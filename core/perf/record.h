@@ -91,7 +91,7 @@ struct mic_record {
   uint64_t stream; /* THROTTLE, UNTHROTTLE: the one event, inherited ones apart */
 
   /* SAMPLE */
-  uint64_t ip, data_addr, period;
+  uint64_t ip, data_addr, data_source, period; /* data_source: PERF_MEM_*, other tools' only */
   uint64_t regs_abi; /* PERF_SAMPLE_REGS_ABI_NONE (a kernel thread), _32 or _64 */
   struct mic_record_regs regs;
   const uint8_t *stack; /* memory from the sampled rsp on; NULL when there is none */

@@ -6,6 +6,7 @@ local M = {}
 
 -- PERF_SAMPLE_*, PERF_RECORD_* and their kin (include/uapi/linux/perf_event.h).
 M.IP, M.TID, M.TIME, M.CALLCHAIN, M.PERIOD, M.BRANCH_STACK = 1, 2, 4, 32, 256, 2048
+M.DATA_SRC = 2 ^ 15
 M.KERNEL, M.USER, M.USER_DEFERRED = -128LL, -512LL, -640LL
 local SAMPLE_ID_ALL = 2 ^ 18
 local IN_KERNEL, IN_USER = 1, 2
@@ -54,19 +55,22 @@ function M.deferred(r)
   return record(DEFERRED, IN_USER, u64(r.cookie) .. u64(#ips) .. table.concat(ips) .. trailer(r))
 end
 
---- {pid, time, chain, user, branches}: the chain has its marks; branches are {from, to}.
+--- {pid, time, chain, user, branches, access}: the chain has its marks; branches are {from, to};
+-- access is a PERF_SAMPLE_DATA_SRC.
 function M.sample(r)
   local chain, branches = {}, {}
   for i, ip in ipairs(r.chain) do chain[i] = u64(ip) end
   for i, b in ipairs(r.branches or {}) do branches[i] = u64(b[1]) .. u64(b[2]) .. u64(0) end
   return record(SAMPLE, r.user and IN_USER or IN_KERNEL, u64(r.chain[2]) .. u32(r.pid) .. u32(r.pid)
     .. u64(r.time) .. u64(1000) .. u64(#chain) .. table.concat(chain)
-    .. (r.branches and u64(#branches) .. table.concat(branches) or ""))
+    .. (r.branches and u64(#branches) .. table.concat(branches) or "")
+    .. (r.access and u64(r.access) or ""))
 end
 
-local function attr(branches)
+local function attr(branches, accesses)
   local type = M.IP + M.TID + M.TIME + M.PERIOD + M.CALLCHAIN
   if branches then type = type + M.BRANCH_STACK end
+  if accesses then type = type + M.DATA_SRC end
   return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(0) .. u64(SAMPLE_ID_ALL)
     .. ("\0"):rep(24) .. u64(branches or 0) .. ("\0"):rep(32)
 end
@@ -84,11 +88,11 @@ local function build_ids(list)
 end
 
 --- The bytes of a perf.data: records, options {build_ids = {{path, hex}...}, branches =
--- branch_sample_type}.
+-- branch_sample_type, accesses = whether samples tell theirs}.
 function M.bytes(records, options)
   options = options or {}
   local data, ids = table.concat(records), build_ids(options.build_ids or {})
-  local attrs = attr(options.branches) .. u64(0) .. u64(0)
+  local attrs = attr(options.branches, options.accesses) .. u64(0) .. u64(0)
   local at = 104 + #attrs
   return table.concat { "PERFILE2", u64(104), u64(#attrs), u64(104), u64(#attrs), u64(at),
     u64(#data), u64(0), u64(0), u64(#ids > 0 and 4 or 0), u64(0), u64(0), u64(0), attrs, data,

@@ -163,6 +163,22 @@ describe("the kernel's code in perf.data:", function()
     assert.matches("the branch stacks of 3 samples", told)
   end)
 
+  it("tells of accesses to memory, not of those that samples say are none", function()
+    local records = begin()
+    -- PERF_MEM_NA of Linux 6.1 and since, of Linux before, and a load that hit the L1 cache.
+    for i, access in ipairs { 0x1e05080021ULL, 0x5080021ULL, 0ULL, 0x68100142ULL } do
+      records[#records + 1] = perf_file.sample { pid = 7, time = 10 + i, user = true,
+        chain = { perf_file.USER, 0x402010ULL }, access = access }
+    end
+    local ours, told = convert("accesses", records, { accesses = true })
+    assert.equal(4, #ours)
+    assert.matches("left out of accesses.data: what 1 samples hold beside their period", told)
+    table.remove(records)
+    ours, told = convert("none", records, { accesses = true })
+    assert.equal(3, #ours)
+    assert.equal("", told)
+  end)
+
   it("counts the stacks that the kernel told later", function()
     local records = begin()
     for i = 1, 3 do
