@@ -286,11 +286,22 @@ void mic_images_write(const struct mic_images *images, struct mic_writer *writer
   }
 }
 
+/* A build ID proves a file later, and what was kept needs no proof. */
+static bool stays_nameless(const struct mic_images *images, const struct mic_image *image) {
+  const struct mic_target_options *options = images->options;
+  if (options->elsewhere || options->keep_images || !image->elf) return false;
+  const uint8_t *bytes;
+  return image->kind != MIC_MODULE_VDSO && mic_elf_build_id(image->elf, &bytes) == 0;
+}
+
 void mic_images_write_naming(const struct mic_images *images, struct mic_writer *writer,
                              bool later) {
   for (size_t i = 0; i < images->all.count; i++) {
     const struct mic_image *image = images->all.at[i];
     if (image->locations == 0) continue;
+    const char *problem = image->names_problem;
+    if (later && stays_nameless(images, image))
+      problem = "it has no build ID: only record --keep-images lets symbolize name it";
     struct mic_naming_row row = {
       .module = image->module,
       .state = later ? MIC_NAMING_LATER : MIC_NAMING_DONE,
@@ -300,7 +311,7 @@ void mic_images_write_naming(const struct mic_images *images, struct mic_writer 
       .debug = mic_writer_text(writer, image->names_debug),
       .named = image->named,
       .unnamed = image->locations - image->named,
-      .problem = mic_writer_text(writer, image->names_problem),
+      .problem = mic_writer_text(writer, problem),
     };
     mic_writer_naming(writer, &row);
   }

@@ -61,6 +61,30 @@ describe("record --symbols later", function()
     end)
   end)
 
+  it("says which images no file will be proven to be, while they can be kept", function()
+    local said = "none: it has no build ID: only record --keep-images lets symbolize name it"
+    local function recorded(options)
+      return kit.script([[
+        echo 'int main(void) { for (volatile long i = 0; i < 400000000; i++); return 0; }' >none.c
+        cc -O1 -Wl,--build-id=none -o none none.c || exit 9
+        $microscope record --symbols later ]] .. options .. [[ -o x.usprof ./none]])
+    end
+    kit.with(recorded(""), function(run)
+      assert.equal(0, run.status, run.err)
+      assert.matches("microscope: " .. said .. "\n", run.err, 1, true)
+      local text = helper.microscope("report " .. helper.quote(run.path))
+      assert.matches("problem: " .. said .. "\n", text, 1, true)
+      local _, err = helper.microscope("symbolize " .. helper.quote(run.path))
+      assert.matches("it has no build ID, so no file can be proven to be it", err, 1, true)
+    end)
+    kit.with(recorded("--keep-images"), function(run)
+      assert.equal(0, run.status, run.err)
+      assert.is_nil(run.err:find("no build ID", 1, true))
+      helper.microscope("symbolize " .. helper.quote(run.path))
+      assert.matches("main %(none%)", (helper.microscope("report " .. helper.quote(run.path))))
+    end)
+  end)
+
   it("opens no debug file", function()
     if not kit.has("strace") then
       pending("there is no strace")

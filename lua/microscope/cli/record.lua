@@ -1,8 +1,10 @@
 --- record: run a program, or attach to processes, and write a capture.
 
+local capture = require("microscope.capture")
 local cli = require("microscope.cli")
 local options = require("microscope.options")
 local session = require("microscope.session")
+local summary = require("microscope.query.summary")
 local text = require("microscope.report.text")
 
 local M = {
@@ -184,6 +186,16 @@ local function say_rings(n)
     text.size(n.ring_bytes_asked)))
 end
 
+-- What no later attempt will name is said while it can be recorded again.
+local function say_nameless(path)
+  local cap = capture.open(path)
+  if not cap then return end
+  for _, of in ipairs(summary.nameless(cap)) do
+    say(("%s: %s"):format(text.escape(of.name), text.escape(of.why)))
+  end
+  cap:close()
+end
+
 local function say_end(n, o)
   say(("%s of %s in %s, %s in %s"):format(text.plural(n.samples, "sample"),
     text.plural(n.threads, "thread"), text.time(n.elapsed_ns), text.size(n.bytes),
@@ -191,6 +203,7 @@ local function say_end(n, o)
   if o.symbols == "later" then
     say(("functions and lines were left for later: microscope symbolize %s"):format(
       text.escape(o.output)))
+    say_nameless(o.output)
   end
   say_losses(n)
   say_rings(n)

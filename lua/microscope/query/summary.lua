@@ -122,6 +122,18 @@ local function module_problems(cap, out)
   end
 end
 
+--- Modules that were left for later, but lack what would name them: a list of {name=, why=}.
+function M.nameless(cap)
+  local out, name = {}, cap:array("modules", "name")
+  for module, of in pairs(naming(cap)) do
+    if of.later and of.last ~= "" then
+      out[#out + 1] = { name = cap:string(name[module]), why = of.last, module = module }
+    end
+  end
+  table.sort(out, function(a, b) return a.module < b.module end)
+  return out
+end
+
 -- Whether functions and lines of some module were left for later.
 local function names_later(cap)
   for _, of in pairs(naming(cap)) do
