@@ -18,7 +18,7 @@ static bool take_hex(const char **at, const char *end, uint64_t *value) {
     if (c >= '0' && c <= '9')
       digit = (uint64_t)(c - '0');
     else if (c >= 'a' && c <= 'f')
-      digit = (uint64_t)(c - 'a' + 10);
+      digit = (uint64_t)(c - 'a') + 10;
     else
       break;
     if (*value >> 60) return false;

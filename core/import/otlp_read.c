@@ -125,7 +125,7 @@ static void take_attribute(struct reading *r, const struct mic_otlp_attribute *a
 
 static int take_attributes(struct reading *r, uint64_t offset, uint32_t *thread) {
   struct thread of = {0};
-  struct mic_otlp_attribute a;
+  struct mic_otlp_attribute a = {0};
   int code = 0;
   r->labels.count = 0;
   struct mic_otlp_run run = r->resources.at[r->number];
@@ -161,7 +161,7 @@ static int module_of(struct reading *r, uint64_t offset, uint32_t index, uint32_
   if (r->modules[index] != MIC_NONE) return 0;
   int code = string(r, offset, m->file, &path);
   for (uint32_t i = 0; i < m->attributes.count && !code; i++) {
-    struct mic_otlp_attribute a;
+    struct mic_otlp_attribute a = {0};
     code = attribute(r, offset, r->p.indexes.at[m->attributes.first + i], &a);
     if (!code && a.kind == MIC_LABEL_TEXT && is(r, a.key, "process.executable.build_id.gnu"))
       build_id = a.text;
