@@ -113,7 +113,7 @@ describe("convert from perf.data:", function()
     assert(status == 0, err)
     local elsewhere = "PERF_BUILDID_DIR=" .. folder .. "/nowhere "
     assert.equal(0, unwound("", elsewhere))
-    assert.equal(3, unwound("", "HOME=" .. folder .. "/home "))
+    assert.equal(3, unwound("", "PERF_BUILDID_DIR= HOME=" .. folder .. "/home "))
     assert.equal(3, unwound("-d home/.debug", elsewhere))
     helper.run("mkdir -p root$PWD; cp work root$PWD/passing", folder)
     assert.equal(3, unwound("-d root", elsewhere))

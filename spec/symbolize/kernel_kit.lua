@@ -20,10 +20,19 @@ function M.why_not()
   return status ~= 0 and "needs perf, its right to record the kernel, and unshare -m" or nil
 end
 
---- A command as it runs where /proc/kallsyms tells nothing.
+-- Where vmlinux.c looks, and nothing is on other machines.
+local HIDE = "for at in /usr/lib/debug /lib/modules /boot; do"
+  .. " [ ! -d $at ] || mount -t tmpfs none $at || exit 1; done && "
+
+--- A command as it runs where no vmlinux is installed.
+function M.bare(command)
+  return "unshare -m sh -c " .. helper.quote(HIDE .. "exec " .. command)
+end
+
+--- The same where /proc/kallsyms tells nothing either.
 function M.hidden(command)
-  return "unshare -m sh -c " .. helper.quote("mount --bind /dev/null /proc/kallsyms && exec "
-    .. command)
+  return "unshare -m sh -c " .. helper.quote(HIDE
+    .. "mount --bind /dev/null /proc/kallsyms && exec " .. command)
 end
 
 --- The running kernel's functions: {{address, binding, name}} by address, and addresses by name (a
