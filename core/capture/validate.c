@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "capture/inside.h"
+#include "capture/names.h"
 
 int mic_capture_bad_row(const struct mic_capture *cap, uint32_t column, uint64_t row,
                         struct mic_error *err, const char *fmt, ...) {
@@ -93,9 +94,7 @@ static int check_locations(const struct mic_capture *cap, struct mic_error *err)
   const uint64_t *offset = COLUMN(cap, locations, offset);
   for (uint64_t i = 0; i < ROWS(cap, locations); i++) {
     bool placed = module[i] != MIC_NONE;
-    bool in_module = kind[i] == MIC_LOCATION_NATIVE || kind[i] == MIC_LOCATION_FILE ||
-                     kind[i] == MIC_LOCATION_RELATIVE;
-    if (in_module && !placed)
+    if (mic_location_in_module(kind[i]) && !placed)
       return BAD(cap, locations, module, i, err, "a native location without a module");
     if ((kind[i] == MIC_LOCATION_ANON || kind[i] == MIC_LOCATION_UNMAPPED) && placed)
       return BAD(cap, locations, module, i, err, "a module for code outside of all modules");

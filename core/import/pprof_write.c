@@ -486,21 +486,24 @@ static void put_locations(struct writing *w) {
 /* --- samples ------------------------------------------------------------------------------- */
 
 /* How many samples a weight stands for: most rows are one. */
-static int64_t samples_of(uint64_t weight, uint64_t period) {
+static uint64_t samples_of(uint64_t weight, uint64_t period) {
   uint64_t count = weight / period + (weight % period > period / 2);
-  return count ? (int64_t)(count & INT64_MAX) : 1;
+  return count ? count : 1;
 }
+
+/* False when the sum is more than a value can hold. */
+static bool add(int64_t *sum, uint64_t value) { return !__builtin_add_overflow(*sum, value, sum); }
 
 /* The values of a group, from its first row on. */
 static int add_up(struct writing *w, const struct mic_groups *groups, uint32_t first) {
   memset(w->values, 0, w->types.count * sizeof *w->values);
   for (uint32_t row = first; row != MIC_NONE; row = groups->next[row]) {
-    uint32_t type = w->first_type[w->t.samples.source[row]];
+    uint8_t source = w->t.samples.source[row];
+    uint32_t type = w->first_type[source];
     uint64_t weight = w->t.samples.weight[row];
-    if (w->types.at[type].counts)
-      w->values[type++] += samples_of(weight, w->t.sources.period[w->t.samples.source[row]]);
-    if (weight > INT64_MAX ||
-        __builtin_add_overflow(w->values[type], (int64_t)weight, &w->values[type]))
+    bool counts = w->types.at[type].counts;
+    bool fits = !counts || add(&w->values[type], samples_of(weight, w->t.sources.period[source]));
+    if (!add(&w->values[type + counts], weight) || !fits)
       return mic_fail(w->err, MIC_ELIMIT,
                       "sample %u: a value of more than 2^63 - 1, which pprof cannot hold", row);
   }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/ending.h"
+#include "capture/names.h"
 #include "capture/rewrite.h"
 #include "symbolize/find.h"
 #include "symbolize/renaming.h"
@@ -78,8 +79,7 @@ static int by_module(const void *a, const void *b) {
 
 /* Whether a location's offset is one in its module. */
 static bool is_placed(uint8_t kind) {
-  return kind == MIC_LOCATION_NATIVE || kind == MIC_LOCATION_SIGNAL || kind == MIC_LOCATION_FILE ||
-         kind == MIC_LOCATION_RELATIVE;
+  return kind == MIC_LOCATION_SIGNAL || mic_location_in_module(kind);
 }
 
 static void list_places(struct mic_symbolize *s) {

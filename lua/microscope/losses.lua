@@ -12,7 +12,7 @@ local C = core.C
 
 local M = {}
 
-local NATIVE, ANON, UNMAPPED, FILE, RELATIVE = 0, 2, 3, 5, 6 -- mic_location
+local ANON, UNMAPPED = 2, 3 -- mic_location
 local NOT_STATED = 19 -- MIC_END_NOT_STATED
 local OUTERMOST = 1 -- MIC_END_OUTERMOST
 local NONE, OPEN = 0xffffffff, 0xffffffffffffffffULL
@@ -43,7 +43,7 @@ local function addresses(cap)
   local kind, rows = cap:array("locations", "kind")
   for i = 0, rows - 1 do
     local k = kind[i]
-    if k == NATIVE or k == ANON or k == UNMAPPED or k == FILE or k == RELATIVE then return true end
+    if k == ANON or k == UNMAPPED or C.mic_location_in_module(k) ~= 0 then return true end
   end
   return false
 end
@@ -228,11 +228,13 @@ end
 
 --- For `keeps`: whether every location is of one of these kinds, names of mic_location.
 function M.has_only(cap, kinds)
+  local enum = require("microscope.capture").enum
   local of, rows = cap:array("locations", "kind")
-  local known = {}
+  local known, here = {}, {}
   for _, kind in ipairs(kinds) do known[kind] = true end
-  for i = 0, rows - 1 do
-    if not known[require("microscope.capture").enum("mic_location", of[i])] then return false end
+  for i = 0, rows - 1 do here[of[i]] = true end
+  for kind in pairs(here) do
+    if not known[enum("mic_location", kind)] then return false end
   end
   return true
 end

@@ -115,6 +115,17 @@ describe("convert to pprof", function()
     end
   end)
 
+  it("refuses what a value cannot hold, of a sample or of some added up", function()
+    local most = 0x7fffffffffffffffULL
+    for of, row in pairs { [{ most + 1 }] = 0, [{ most, 1 }] = 1, [{ most, 0 }] = 1 } do
+      local samples = {}
+      for i, weight in ipairs(of) do samples[i] = { "main", weight = weight } end
+      made.capture(folder .. "/large.usprof", { period = 1, samples = samples })
+      assert.matches(("sample %d: a value of more than 2^63 %%- 1"):format(row):gsub("%^", "%%^"),
+        (kit.refused(folder, "large.usprof large.pb")))
+    end
+  end)
+
   it("leaves no file when it fails", function()
     kit.refused(folder, "missing.usprof d.pb.gz")
     helper.write(folder .. "/broken.usprof", helper.read(folder .. "/a.usprof"):sub(1, -9))

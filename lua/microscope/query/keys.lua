@@ -31,7 +31,6 @@ M.ENDS = 256
 
 local NONE = 0xffffffff
 local SIGNAL = 1 -- MIC_LOCATION_SIGNAL
-local FILE, RELATIVE = 5, 6 -- MIC_LOCATION_FILE, _RELATIVE
 
 local u32, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("uint8_t[?]")
 
@@ -190,8 +189,8 @@ local function module_name(cap, module)
   return cap:string(cap:array("modules", "name")[module])
 end
 
---- Whether a place of this kind (locations.kind) is an offset in its module.
-function M.is_in_module(kind) return kind == 0 or kind == FILE or kind == RELATIVE end
+--- Whether a place of this kind (locations.kind) is code of a module.
+function M.is_in_module(kind) return C.mic_location_in_module(kind) ~= 0 end
 
 --- An offset as 0x and hex digits.
 function M.hex(offset) return ("0x%s"):format(bit.tohex(offset):gsub("^0+(.)", "%1")) end

@@ -3,13 +3,15 @@
 local bit = require("bit")
 local ffi = require("ffi")
 
+local core = require("microscope.core")
+
+local C = core.C
+
 local M = {}
 
 local NONE = 0xffffffff
 -- MIC_LOCATION_FILE: its offset is one in the file, and _RELATIVE: from the first segment's address
-local FILE, RELATIVE = 5, 6
--- Whether a location's offset is one in its module, by kind: these, MIC_LOCATION_NATIVE, _SIGNAL.
-local PLACED = { [0] = true, [1] = true, [FILE] = true, [RELATIVE] = true }
+local SIGNAL, FILE, RELATIVE = 1, 5, 6
 
 local u8 = ffi.typeof("uint8_t[?]")
 
@@ -53,7 +55,8 @@ local function places_of(cap, marks)
     cap:array("locations", "offset")
   local out, of_file, of_relative, of_image = {}, {}, {}, {}
   for l = 0, cap:rows("locations") - 1 do
-    if PLACED[kind[l]] and module[l] ~= NONE then
+    local placed = kind[l] == SIGNAL or C.mic_location_in_module(kind[l]) ~= 0
+    if placed and module[l] ~= NONE then
       local by_module = kind[l] == FILE and of_file or kind[l] == RELATIVE and of_relative
         or of_image
       local seen = by_module[module[l]] or {}
