@@ -258,6 +258,8 @@ static enum mic_end fault_of(const struct mic_record *record) {
   return record->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? MIC_END_COMPAT_CODE : MIC_END_NONE;
 }
 
+enum { NO_RAW_BYTES = 4 };
+
 /* What the kernel tells of an access where there is none: PERF_MEM_NA (include/linux/perf_event.h),
  * before Linux 6.1 without the level's number. */
 static bool is_access(uint64_t source) {
@@ -271,13 +273,15 @@ static void count_parts(struct mic_perfdata *p, const struct mic_perfdata_event 
                         const struct mic_record *record) {
   uint64_t type = event->layout.sample_type;
   p->result->samples++;
-  if (type & PERF_SAMPLE_RAW) p->result->fields++;
+  /* Of an event without any the kernel writes 4 bytes of 0 (perf_output_sample). */
+  if (record->raw_size > NO_RAW_BYTES) p->result->fields++;
   if (type & PERF_SAMPLE_BRANCH_STACK && !has_call_stack(event)) p->result->branches++;
   if (type & PERF_SAMPLE_READ) p->result->reads++;
   /* perf asks for addresses and accesses with --call-graph dwarf too, where there are none. */
   if (record->data_addr || is_access(record->data_source) ||
       type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_TRANSACTION |
-              PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_AUX))
+              PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_AUX | PERF_SAMPLE_CGROUP |
+              PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE))
     p->result->extras++;
 }
 

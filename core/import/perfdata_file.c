@@ -31,6 +31,7 @@ enum {
   FEATURE_CPUDESC = 8,
   FEATURE_CMDLINE = 11,
   FEATURE_EVENT_DESC = 12,
+  FEATURE_DIR_FORMAT = 24,
   FEATURE_CLOCK_DATA = 29,
   FEATURES = 256
 };
@@ -274,6 +275,15 @@ static int read_machine(struct mic_perfdata *p, struct mic_cursor c, struct mic_
   return 0;
 }
 
+/* PERF_DIR_SINGLE_FILE, 0, is a folder's only file with records (perf record --kcore). */
+static int read_folder(const struct mic_perfdata *p, struct mic_cursor c, struct mic_error *err) {
+  if (mic_cursor_u64(&c) == 0) return 0;
+  return mic_fail(err, MIC_EUNSUPPORTED,
+                  "%.120s: its samples lie in other files of its folder (perf record --threads), "
+                  "which are not read: perf script prints them",
+                  p->name);
+}
+
 static int read_feature(struct mic_perfdata *p, uint64_t feature, struct mic_cursor c,
                         struct mic_error *err) {
   switch (feature) {
@@ -289,6 +299,7 @@ static int read_feature(struct mic_perfdata *p, uint64_t feature, struct mic_cur
   case FEATURE_EVENT_DESC: read_names(p, c); break;
   case FEATURE_CLOCK_DATA: read_clock(p, c); break;
   case FEATURE_ARCH: return read_machine(p, c, err);
+  case FEATURE_DIR_FORMAT: return read_folder(p, c, err);
   default: break;
   }
   return 0;

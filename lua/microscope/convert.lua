@@ -222,6 +222,15 @@ local function run(name, path, to, writing, options)
   return result
 end
 
+-- A folder that perf record made has its perf.data as `data`.
+local function inside(folder)
+  local file = folder:gsub("/+$", "") .. "/data"
+  if #require("microscope.folder").names(folder, ".usprof") > 0 then return folder end
+  local head = input.head(file)
+  local perf = head and M.by_name("perf", "read")
+  return perf and perf.detect and perf.detect(head) and file or folder
+end
+
 --- Convert a file.  options.from and options.to name formats; without them the input's bytes and
 -- the output's ending tell; options.debug_dirs lists folders with images.  A table, or nil and one
 -- line:
@@ -233,6 +242,7 @@ function M.run(from, to, options)
   if options.to then writing, err = M.by_name(options.to, "write")
   else writing, err = M.for_writing(to) end
   if not writing then return nil, err end
+  if capture.is_folder(from) then from = inside(from) end
   local result
   result, err = input.with_path(from, function(path)
     return run(from == "-" and "standard input" or from, path, to, writing, options)

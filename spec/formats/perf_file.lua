@@ -6,7 +6,7 @@ local M = {}
 
 -- PERF_SAMPLE_*, PERF_RECORD_* and their kin (include/uapi/linux/perf_event.h).
 M.IP, M.TID, M.TIME, M.CALLCHAIN, M.PERIOD, M.BRANCH_STACK = 1, 2, 4, 32, 256, 2048
-M.DATA_SRC = 2 ^ 15
+M.RAW, M.DATA_SRC, M.CGROUP = 2 ^ 10, 2 ^ 15, 2 ^ 21
 M.KERNEL, M.USER, M.USER_DEFERRED = -128LL, -512LL, -640LL
 local SAMPLE_ID_ALL = 2 ^ 18
 local IN_KERNEL, IN_USER = 1, 2
@@ -55,8 +55,8 @@ function M.deferred(r)
   return record(DEFERRED, IN_USER, u64(r.cookie) .. u64(#ips) .. table.concat(ips) .. trailer(r))
 end
 
---- {pid, time, chain, user, branches, access}: the chain has its marks; branches are {from, to};
--- access is a PERF_SAMPLE_DATA_SRC.
+--- {pid, time, chain, user, branches, rest}: the chain has its marks; branches are {from, to};
+-- rest are the bytes of what options.rest adds.
 function M.sample(r)
   local chain, branches = {}, {}
   for i, ip in ipairs(r.chain) do chain[i] = u64(ip) end
@@ -64,13 +64,13 @@ function M.sample(r)
   return record(SAMPLE, r.user and IN_USER or IN_KERNEL, u64(r.chain[2]) .. u32(r.pid) .. u32(r.pid)
     .. u64(r.time) .. u64(1000) .. u64(#chain) .. table.concat(chain)
     .. (r.branches and u64(#branches) .. table.concat(branches) or "")
-    .. (r.access and u64(r.access) or ""))
+    .. (r.rest or ""))
 end
 
-local function attr(branches, accesses)
+local function attr(branches, rest)
   local type = M.IP + M.TID + M.TIME + M.PERIOD + M.CALLCHAIN
   if branches then type = type + M.BRANCH_STACK end
-  if accesses then type = type + M.DATA_SRC end
+  type = type + (rest or 0)
   return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(0) .. u64(SAMPLE_ID_ALL)
     .. ("\0"):rep(24) .. u64(branches or 0) .. ("\0"):rep(32)
 end
@@ -88,15 +88,25 @@ local function build_ids(list)
 end
 
 --- The bytes of a perf.data: records, options {build_ids = {{path, hex}...}, branches =
--- branch_sample_type, accesses = whether samples tell theirs}.
+-- branch_sample_type, rest = another bit of sample_type, folder = HEADER_DIR_FORMAT's version}.
 function M.bytes(records, options)
   options = options or {}
-  local data, ids = table.concat(records), build_ids(options.build_ids or {})
-  local attrs = attr(options.branches, options.accesses) .. u64(0) .. u64(0)
-  local at = 104 + #attrs
+  local data, attrs = table.concat(records), attr(options.branches, options.rest)
+  attrs = attrs .. u64(0) .. u64(0)
+  local at, flags, features = 104 + #attrs, 0, {}
+  if options.build_ids then flags, features[1] = 2 ^ 2, build_ids(options.build_ids) end
+  if options.folder then
+    flags, features[#features + 1] = flags + 2 ^ 24, u64(options.folder)
+  end
+  local sections, content = {}, table.concat(features)
+  local offset = at + #data + 16 * #features
+  for i, bytes in ipairs(features) do
+    sections[i] = u64(offset) .. u64(#bytes)
+    offset = offset + #bytes
+  end
   return table.concat { "PERFILE2", u64(104), u64(#attrs), u64(104), u64(#attrs), u64(at),
-    u64(#data), u64(0), u64(0), u64(#ids > 0 and 4 or 0), u64(0), u64(0), u64(0), attrs, data,
-    #ids > 0 and u64(at + #data + 16) .. u64(#ids) .. ids or "" }
+    u64(#data), u64(0), u64(0), u64(flags), u64(0), u64(0), u64(0), attrs, data,
+    table.concat(sections), content }
 end
 
 return M

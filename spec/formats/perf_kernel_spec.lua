@@ -163,20 +163,51 @@ describe("the kernel's code in perf.data:", function()
     assert.matches("the branch stacks of 3 samples", told)
   end)
 
-  it("tells of accesses to memory, not of those that samples say are none", function()
+  it("reads the folder of a recording in one file, and refuses one in several", function()
     local records = begin()
-    -- PERF_MEM_NA of Linux 6.1 and since, of Linux before, and a load that hit the L1 cache.
-    for i, access in ipairs { 0x1e05080021ULL, 0x5080021ULL, 0ULL, 0x68100142ULL } do
-      records[#records + 1] = perf_file.sample { pid = 7, time = 10 + i, user = true,
-        chain = { perf_file.USER, 0x402010ULL }, access = access }
+    records[#records + 1] = perf_file.sample { pid = 7, time = 10, user = true,
+      chain = { perf_file.USER, 0x402010ULL } }
+    helper.run("mkdir one several", folder)
+    for name, version in pairs { one = 0, several = 1 } do
+      helper.write(("%s/%s/data"):format(folder, name),
+        perf_file.bytes(records, { folder = version }))
     end
-    local ours, told = convert("accesses", records, { accesses = true })
-    assert.equal(4, #ours)
-    assert.matches("left out of accesses.data: what 1 samples hold beside their period", told)
-    table.remove(records)
-    ours, told = convert("none", records, { accesses = true })
-    assert.equal(3, #ours)
-    assert.equal("", told)
+    assert.equal("", kit.convert(folder, "one one.usprof"))
+    assert.equal(1, #perf_kit.ours(folder .. "/one.usprof"))
+    local why = "several/data: its samples lie in other files of its folder"
+    local _, err, status = helper.microscope("convert several several.usprof", folder)
+    assert.equal(1, status)
+    assert.matches(why, err, 1, true)
+  end)
+
+  -- Samples whose part beside is each of these texts; what is told of it.
+  local function beside(name, rest, parts)
+    local records = begin()
+    for i, bytes in ipairs(parts) do
+      records[#records + 1] = perf_file.sample { pid = 7, time = 10 + i, user = true,
+        chain = { perf_file.USER, 0x402010ULL }, rest = bytes }
+    end
+    local ours, told = convert(name, records, { rest = rest })
+    assert.equal(#parts, #ours)
+    return told
+  end
+
+  it("tells of accesses to memory, not of those that samples say are none", function()
+    -- PERF_MEM_NA of Linux 6.1 and since, of Linux before, and a load that hit the L1 cache.
+    local na, old, none = perf_file.u64(0x1e05080021ULL), perf_file.u64(0x5080021), perf_file.u64(0)
+    assert.equal("", beside("none", perf_file.DATA_SRC, { na, old, none }))
+    assert.matches("left out of some.data: what 1 samples hold beside their period",
+      beside("some", perf_file.DATA_SRC, { na, old, none, perf_file.u64(0x68100142) }))
+  end)
+
+  it("tells of control groups and fields of samples, not of fields that are none", function()
+    assert.matches("what 1 samples hold beside their period",
+      beside("groups", perf_file.CGROUP, { perf_file.u64(42) }))
+    -- A size in 4 bytes, then as many.
+    local none, some = perf_file.u64(4), perf_file.u64(12) .. perf_file.u64(1)
+    assert.equal("", beside("empty", perf_file.RAW, { none }))
+    assert.matches("the fields of 1 tracepoint samples",
+      beside("raw", perf_file.RAW, { none, some }))
   end)
 
   it("counts the stacks that the kernel told later", function()

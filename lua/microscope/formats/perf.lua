@@ -15,7 +15,7 @@ local PARTS = {
     .. " (PERF_RECORD_CALLCHAIN_DEFERRED)" },
   { "reads", "the group counts of %d samples" },
   { "extras", "what %d samples hold beside their period (PERF_SAMPLE_ADDR, _WEIGHT, _DATA_SRC,"
-    .. " _TRANSACTION, _REGS_INTR, _PHYS_ADDR or _AUX)" },
+    .. " _TRANSACTION, _REGS_INTR, _PHYS_ADDR, _AUX, _CGROUP or sizes of pages)" },
   { "guests", "the stacks of %d samples in virtual machines" },
   { "others", "%d records of context switches, cgroups, BPF programs and the like" },
 }
