@@ -262,6 +262,7 @@ static void take_event(struct chrome *c) {
   case 'T':
   case 'p': c->result->instants++; break;
   case 'C': c->result->counters++; break;
+  case 'P': c->result->profiles++; break;
   case 's':
   case 't':
   case 'f': c->result->flows++; break;

@@ -26,7 +26,8 @@ struct mic_chrome_result {
   uint64_t first_bad;      /* the number of the first, from 1 */
   const char *why;         /* what is wrong with it; static text */
   uint64_t args, instants, counters, flows, others; /* events, by what is left out of them */
-  uint64_t samples;                                 /* of "samples", which have stacks */
+  uint64_t profiles; /* parts of profiles that V8 writes into arguments ('P') */
+  uint64_t samples;  /* of "samples", which have stacks */
   uint64_t
     left_samples; /* and those that are not read: of no known frame, or the text ends early */
   uint32_t cut;   /* 1: the text ends within an event */

@@ -103,9 +103,9 @@ static int take_profile_field(struct reading *r, const struct mic_json_token *to
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (mic_json_is(token, units[i].word)) profile->unit = &units[i];
   if (profile->unit) return 0;
-  return mic_fail_at(r->err, r->json.offset, "%.80s: profile %zu (near byte %llu): no unit '%.40s'",
+  return mic_fail_at(r->err, r->json.offset, "%.80s: profile %zu (near byte %llu): no unit '%.*s'",
                      r->input_name, r->profiles.count - 1, (unsigned long long)r->json.offset,
-                     token->bytes);
+                     token->size < 40 ? (int)token->size : 40, token->bytes);
 }
 
 static int take_first(struct reading *r, const struct mic_json_token *token) {

@@ -125,6 +125,14 @@ describe("convert from a Chrome trace:", function()
     end
   end)
 
+  it("says how many parts of V8's CPU profiles it leaves out", function()
+    local _, told = zones(array(event("X", "a", 1, '"dur":1'),
+      event("P", "Profile", 1, '"args":{"data":{"startTime":1}}'),
+      event("P", "ProfileChunk", 2, '"args":{"data":{"timeDeltas":[10]}}'),
+      event("P", "ProfileChunk", 3)))
+    assert.matches("3 parts of V8's CPU profiles, whose samples are not read", told, 1, true)
+  end)
+
   it("reads samples with their stacks, wherever they stand", function()
     local frames = '"stackFrames":{"5":{"name":"main","category":"app"},'
       .. '"a-long-key-of-a-frame-that-is-more-than-31":{"name":"work",'

@@ -108,7 +108,7 @@ describe("convert from", function()
         "weight 0 (near byte 0): a negative weight")
       refused("speedscope", profile('"unit":"none","samples":[["x"]]'),
         "no number where one must be")
-      refused("speedscope", profile('"unit":"parsecs","samples":[]'), "no unit 'parsecs")
+      refused("speedscope", profile('"unit":"parsecs","samples":[]'), "no unit 'parsecs'\n")
       refused("speedscope", profile('"unit":"none","events":[{"type":"O","frame":0,"at":5},'
         .. '{"type":"C","frame":1,"at":6}]'),
         "event 1 (near byte 0): it closes a frame that is not")

@@ -181,6 +181,7 @@ local PARTS = {
   { "instants", "instant event" },
   { "counters", "counter" },
   { "flows", "flow event" },
+  { "profiles", "part", "of V8's CPU profiles, whose samples are not read" },
   { "others", "event", "of other kinds" },
   { "left_samples", "sample" },
 }
