@@ -60,6 +60,8 @@ const struct mic_elf_segment *mic_elf_segments(const struct mic_elf *elf, size_t
  * headers has .dynsym, .dynstr, .rela.dyn and .rela.plt as its dynamic linker finds them. */
 bool mic_elf_section(struct mic_elf *elf, const char *name, struct mic_elf_section *out,
                      struct mic_error *err);
+/* Whether the file has such a section with bytes of its own; nothing is decompressed to see it. */
+bool mic_elf_has_section(struct mic_elf *elf, const char *name);
 /* The bytes of the image at an ELF address, from its PT_LOAD segments; NULL when not in the file.
  * *left is how many follow in the segment. */
 const uint8_t *mic_elf_at(const struct mic_elf *elf, uint64_t vaddr, size_t *left);

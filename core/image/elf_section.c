@@ -169,3 +169,13 @@ bool mic_elf_section(struct mic_elf *elf, const char *name, struct mic_elf_secti
   pthread_mutex_unlock(&elf->lock);
   return code == MIC_OK;
 }
+
+bool mic_elf_has_section(struct mic_elf *elf, const char *name) {
+  struct mic_elf_section unused = {0};
+  Elf64_Shdr s;
+  uint64_t index;
+  bool old_form;
+  if (!elf->section_count) return mic_elf_dynamic_section(elf, name, &unused);
+  return find_section(elf, name, &index, &s, &old_form) && s.sh_type != SHT_NOBITS &&
+         mic_elf_bytes(elf, s.sh_offset, s.sh_size);
+}

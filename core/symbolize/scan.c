@@ -16,11 +16,6 @@ enum {
   DEPTH_MAX = 64, /* trees of debug files mirror file systems, which are not that deep */
 };
 
-static bool has(struct mic_elf *elf, const char *name) {
-  struct mic_elf_section section;
-  return mic_elf_section(elf, name, &section, NULL);
-}
-
 static void add_file(struct mic_scan *scan, struct mic_elf *elf, const char *path) {
   const uint8_t *id;
   size_t size = mic_elf_build_id(elf, &id);
@@ -29,9 +24,9 @@ static void add_file(struct mic_scan *scan, struct mic_elf *elf, const char *pat
   if (of == scan->first.count) *mic_vec_push(&scan->first) = MIC_NONE;
   *mic_vec_push(&scan->files) = (struct mic_scan_file){
     .path = mic_strndup(path, strlen(path)),
-    .image = has(elf, ".eh_frame") || has(elf, ".dynsym"),
-    .lines = has(elf, ".debug_info"),
-    .symbols = has(elf, ".symtab"),
+    .image = mic_elf_has_section(elf, ".eh_frame") || mic_elf_has_section(elf, ".dynsym"),
+    .lines = mic_elf_has_section(elf, ".debug_info"),
+    .symbols = mic_elf_has_section(elf, ".symtab"),
     .next = scan->first.at[of],
   };
   scan->first.at[of] = (uint32_t)scan->files.count - 1;
