@@ -213,6 +213,7 @@ static int ingest_chunk(struct mic_perfdata *p, uint8_t *bytes, size_t size, uin
     code = ingest(p, bytes + at, record, offset, number, err);
     at += record;
   }
+  if (code) at = size; /* what follows is not looked at, and may be more than a record */
   uint16_t want = 0;
   if (size - at >= 8) memcpy(&want, bytes + at + 6, sizeof want);
   if (size - at >= 8 && want < 8) {
