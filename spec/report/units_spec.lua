@@ -72,6 +72,13 @@ describe("a report", function()
     assert.not_matches("end short", text)
   end)
 
+  it("says how much has no frame, which no row of functions tells of", function()
+    local cap = fake.stacks { { "[19]", 3 }, { "main > a", 1 } }
+    assert.matches("75.0 %% of stacks have no frame: they stand in no function\n",
+      written(profile_text, cap, {}))
+    assert.not_matches("no frame", written(profile_text, two_sources(), {}))
+  end)
+
   it("of a source that is not there names those that are", function()
     local p, why = profile.of(two_sources(), { source = "cycles" })
     assert.is_nil(p)

@@ -13,6 +13,7 @@
 --   recorded  = weight of all samples of the source: tree.weight and what steps removed
 --   looks(weight) = how many samples stand behind a weight; nil where the source has no period
 --   frame_pointer_weight = of samples with frames that only frame pointers tell of
+--   frameless_weight = of samples whose stack has no frame, of which no function can tell
 --   source_id, filter, dropped = how rows of samples were chosen (for groups.lua)
 -- }
 -- All weights are in the source's unit.
@@ -32,6 +33,12 @@ local M = {}
 -- Under these a recording says too little (shares of 20 samples are 40 % wide).
 M.FEW_SAMPLES = 20
 M.LITTLE_CPU_NS = 50e6
+
+local function frameless(tree)
+  local weight = 0
+  for root = 0, tree_query.ROOTS - 1 do weight = weight + tree.self[root] end
+  return weight
+end
 
 -- Sources are u8 in the schema and a capture may have none: no sample has this one.
 local NO_SOURCE = 256
@@ -168,6 +175,7 @@ function M.of(cap, options)
   function p.looks(weight) return period > 0 and weight / period or nil end
   p.ends = ends_query.of(p.tree)
   p.frame_pointer_weight = ends_query.by_frame_pointer(cap, p.weights, p.tree.node_of)
+  p.frameless_weight = frameless(p.tree)
   return setmetatable(p, { __index = function(_, field)
     -- Trees and differences do without the table: it is made when it is asked for.
     if field == "costs" then

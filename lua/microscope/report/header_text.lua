@@ -156,6 +156,9 @@ local function end_lines(profile, say)
   if not_stated > 0 then
     say("of %s of stacks it is not stated whether they are whole", share(not_stated))
   end
+  if profile.frameless_weight > 0 then
+    say("%s of stacks have no frame: they stand in no function", share(profile.frameless_weight))
+  end
   if profile.frame_pointer_weight > 0 then
     say("%s of stacks have frames that only frame pointers tell of",
       share(profile.frame_pointer_weight))
