@@ -9,7 +9,7 @@
 
 /* --- mappings ------------------------------------------------------------------------------ */
 
-static bool take_hex(const char **at, const char *end, uint64_t *value) {
+bool mic_legacy_hex(const char **at, const char *end, uint64_t *value) {
   const char *from = *at;
   *value = 0;
   for (; *at < end; (*at)++) {
@@ -68,13 +68,13 @@ void mic_legacy_map_line(struct mic_legacy *r, const char *line, size_t size) {
     return;
   }
   while (at < end && *at == ' ') at++;
-  if (!take_hex(&at, end, &map.start) || !take_char(&at, end, '-') ||
-      !take_hex(&at, end, &map.end) || map.end <= map.start)
+  if (!mic_legacy_hex(&at, end, &map.start) || !take_char(&at, end, '-') ||
+      !mic_legacy_hex(&at, end, &map.end) || map.end <= map.start)
     return;
   const char *rights = take_word(&at, end, &length);
   if (!memchr(rights, 'x', length)) return;
   while (at < end && *at == ' ') at++;
-  if (!take_hex(&at, end, &map.offset)) return;
+  if (!mic_legacy_hex(&at, end, &map.offset)) return;
   take_word(&at, end, &unused); /* device */
   take_word(&at, end, &unused); /* inode */
   while (at < end && *at == ' ') at++;

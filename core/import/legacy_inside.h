@@ -37,6 +37,8 @@ struct mic_legacy {
   uint32_t thread;
 };
 
+/* Hexadecimal digits, of at most 64 bits; false when there are none, or more. */
+bool mic_legacy_hex(const char **at, const char *end, uint64_t *value);
 /* A line of the list of mappings, as in /proc/PID/maps; others are nothing. */
 void mic_legacy_map_line(struct mic_legacy *r, const char *line, size_t size);
 /* Once all mappings are known: put them in order and write them. */

@@ -65,17 +65,7 @@ static bool number(struct place *p, uint64_t *value) {
 }
 
 static bool address(struct place *p, uint64_t *value) {
-  if (!is_next(p, "0x")) return false;
-  const char *from = p->at;
-  *value = 0;
-  for (; p->at < p->end; p->at++) {
-    char c = *p->at;
-    bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
-    if (!digit && !letter) break;
-    if (*value >> 60) return false;
-    *value = *value << 4 | (uint64_t)(digit ? c - '0' : c - 'a' + 10);
-  }
-  return p->at > from;
+  return is_next(p, "0x") && mic_legacy_hex(&p->at, p->end, value);
 }
 
 /* "COUNT: SIZE [COUNT: SIZE] @" */
