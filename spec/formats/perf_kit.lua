@@ -11,23 +11,26 @@ local M = {}
 local SIGNAL, UNMAPPED = 1, 3 -- mic_location
 local OUTERMOST, ENTRY, UNAVAILABLE = 1, 2, 16 -- mic_end
 
---- The samples that perf script sees: {tid, time (digits), period, ips (hex, innermost first)}.
+--- The samples that perf script sees: {tid, time (digits), period, frames}, frames, the innermost
+-- first, {ip (hex), name and offset in it (nil: unknown), image}.
 function M.script(folder, file)
-  local out, err, status = helper.run(
-    ("perf script -i %s -F tid,time,event,period,ip,sym,dso --ns --no-inline"):format(file), folder)
+  local out, err, status = helper.run(("perf script -i %s --ns --no-inline --no-demangle"
+    .. " -F tid,time,event,period,ip,sym,symoff,dso"):format(file), folder)
   assert(status == 0, err)
   local samples, last = {}, nil
   for line in out:gmatch("[^\n]+") do
-    local tid, seconds, ns, period = line:match("^%s*(%d+)%s+(%d+)%.(%d+):%s+(%d+)%s")
+    local tid, seconds, ns, period = line:match("^%s*(%-?%d+)%s+(%d+)%.(%d+):%s+(%d+)%s")
     if tid then
-      last = { tid = tonumber(tid), time = seconds .. ns, period = tonumber(period), ips = {},
-        nowhere = {} }
+      -- A thread that is ending has no id any more: -1.
+      last = { tid = tonumber(tid) % 2 ^ 32, time = seconds .. ns, period = tonumber(period),
+        frames = {} }
       samples[#samples + 1] = last
     else
-      local ip, image = line:match("^%s+(%x+) .*(%b())$")
+      local ip, what, image = line:match("^%s+(%x+) (.*) %((.-)%)$")
       if ip then
-        last.ips[#last.ips + 1] = ip
-        last.nowhere[#last.ips] = image == "([unknown])"
+        local name, offset = what:match("^(.*)%+0x(%x+)$")
+        table.insert(last.frames, { ip = ip, name = name, image = image,
+          offset = offset and tonumber(offset, 16) })
       end
     end
   end
@@ -122,25 +125,26 @@ end
 --- Compare frame by frame: "same", or why not ("longer": perf goes on where our stack ended,
 -- "shorter": perf ended before, "other") and the place.
 function M.compare(ours, theirs, unwound)
-  local count, before = math.min(#ours.frames, #theirs.ips), nil
+  local count, before = math.min(#ours.frames, #theirs.frames), nil
   for i = 1, count do
-    local kernel = is_kernel(theirs.ips[i])
-    if not same(ours.frames[i], theirs.ips[i], before ~= kernel, unwound) then return "other", i end
+    local ip = theirs.frames[i].ip
+    local kernel = is_kernel(ip)
+    if not same(ours.frames[i], ip, before ~= kernel, unwound) then return "other", i end
     before = kernel
   end
-  if #ours.frames == #theirs.ips then return "same" end
-  return #ours.frames < #theirs.ips and "longer" or "shorter", count + 1
+  if #ours.frames == #theirs.frames then return "same" end
+  return #ours.frames < #theirs.frames and "longer" or "shorter", count + 1
 end
 
 -- Whether perf's frames from `at` on are frames of ours, in order: it left out those between.
 local function skips(ours, theirs, at)
   local next_frame = at
-  for i = at, #theirs.ips do
+  for i = at, #theirs.frames do
     repeat
       local frame = ours.frames[next_frame]
       next_frame = next_frame + 1
       if not frame then return false end
-    until frame.ip == theirs.ips[i]
+    until frame.ip == theirs.frames[i].ip
   end
   return true
 end
@@ -149,12 +153,13 @@ end
 function M.proof(ours, theirs, why, at, unwound)
   if why == "same" then return "same" end
   -- libunwind takes what lies past the copy, or what is no return address, for one.
-  if theirs.nowhere[at] then return "perf's frame is in no code" end
+  local frame, inner = theirs.frames[at], theirs.frames[at - 1]
+  if frame and frame.image == "[unknown]" then return "perf's frame is in no code" end
   -- Each of our steps is proven, by call-frame information or by the code itself.
   if why == "shorter" and unwound then return "perf ends before" end
   -- Frame pointers led to what is no address: perf discards the whole chain then.
-  if #theirs.ips == 0 then return "perf discards the chain" end
-  if ours.whole and theirs.ips[#theirs.ips] ~= ours.frames[#ours.frames].ip then
+  if #theirs.frames == 0 then return "perf discards the chain" end
+  if ours.whole and theirs.frames[#theirs.frames].ip ~= ours.frames[#ours.frames].ip then
     return "ours reaches the program's entry, perf's does not"
   end
   -- perf keeps the mappings of the program that execve has taken away already.
@@ -162,8 +167,8 @@ function M.proof(ours, theirs, why, at, unwound)
   if skips(ours, theirs, at) then return "perf leaves frames out" end
   -- perf takes whatever file is at the path now.
   if ours.reason == UNAVAILABLE and at >= #ours.frames then return "the file is not proven" end
-  local last = at == #theirs.ips and at == #ours.frames
-  if last and is_kernel(theirs.ips[at - 1] or "") and ours.frames[at].kind == UNMAPPED then
+  local last = at == #theirs.frames and at == #ours.frames
+  if last and inner and is_kernel(inner.ip) and ours.frames[at].kind == UNMAPPED then
     return "in execve"
   end
 end

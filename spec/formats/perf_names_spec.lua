@@ -118,7 +118,7 @@ describe("code that no file has, of a perf.data:", function()
     maps[#maps + 1] = map
     kit.convert(folder, "node.data node.usprof")
     local ours, theirs = perf_kit.ours(folder .. "/node.usprof"),
-      kernel_kit.script(folder, "node.data")
+      perf_kit.script(folder, "node.data")
     local list, same, ambiguous, more = ranges(map), 0, 0, 0
     assert.equal(#theirs, #ours)
     for i, sample in ipairs(theirs) do
@@ -168,7 +168,7 @@ describe("code that no file has, of a perf.data:", function()
       end
       kit.convert(folder, "dump/jit.data jit.usprof")
       local ours, theirs = perf_kit.ours(folder .. "/jit.usprof"),
-        kernel_kit.script(folder, "dump/jit.data")
+        perf_kit.script(folder, "dump/jit.data")
       local same = 0
       for i, sample in ipairs(theirs) do
         for k, frame in ipairs(sample.frames) do
@@ -341,7 +341,7 @@ describe("code that no file has, of a perf.data:", function()
       :format(pin, pin, pin, pin, pin), folder)
     kit.convert(folder, "bpf.data bpf.usprof")
     local ours, theirs = perf_kit.ours(folder .. "/bpf.usprof"),
-      kernel_kit.script(folder, "bpf.data")
+      perf_kit.script(folder, "bpf.data")
     local count = 0
     for i, sample in ipairs(theirs) do
       for k, frame in ipairs(sample.frames) do

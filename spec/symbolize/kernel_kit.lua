@@ -1,6 +1,5 @@
---- kernel_kit.lua - a vmlinux made of the running kernel's symbols, and what perf says of samples.
+--- kernel_kit.lua - a vmlinux made of the running kernel's symbols, and captures of its code.
 
-local bit = require("bit")
 local ffi = require("ffi")
 
 local capture = require("microscope.capture")
@@ -116,31 +115,6 @@ function M.vmlinux(path, functions, shift, notes)
   })
 end
 
---- The samples of `perf script`: {tid, time, frames}, frames {ip, name, offset, image}.
-function M.script(folder, file)
-  local out, err, status = helper.run(
-    ("perf script -i %s -F tid,time,ip,sym,symoff,dso --ns --no-inline --no-demangle")
-      :format(file), folder)
-  assert(status == 0, err)
-  local samples, last = {}, nil
-  for line in out:gmatch("[^\n]+") do
-    local tid, seconds, ns = line:match("^%s*(%-?%d+)%s+(%d+)%.(%d+):%s*$")
-    if tid then
-      -- A thread that is ending has no id any more: -1.
-      last = { tid = tonumber(tid) % 2 ^ 32, time = seconds .. ns, frames = {} }
-      samples[#samples + 1] = last
-    else
-      local ip, what, image = line:match("^%s+(%x+) (.*) %((.-)%)$")
-      if ip then
-        local name, offset = what:match("^(.*)%+0x(%x+)$")
-        table.insert(last.frames, { ip = ip, name = name, image = image,
-          offset = offset and tonumber(offset, 16) })
-      end
-    end
-  end
-  return samples
-end
-
 --- Write a capture of places in one module: {kind, path, build_id, meta, offsets (u64)}.
 function M.write(path, of)
   assert(writer.with(path, function(w)
@@ -200,7 +174,5 @@ function M.addr2line(image, addresses, options)
   end
   return chains
 end
-
-M.tohex = bit.tohex
 
 return M

@@ -64,7 +64,7 @@ describe("symbolize of the kernel:", function()
       .. " -o a.data sh -c " .. helper.quote(WORK), folder)
     assert(status == 0, err)
     functions, addresses = kernel_kit.functions()
-    theirs = kernel_kit.script(folder, "a.data")
+    theirs = perf_kit.script(folder, "a.data")
     _, err, status = helper.run(kernel_kit.hidden(helper.stage
       .. "/bin/microscope convert a.data bare.usprof"), folder)
     assert(status == 0, err)
