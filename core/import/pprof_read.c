@@ -28,11 +28,12 @@ struct reading {
   struct mic_pprof p;
   struct mic_build *build;
   struct mic_pprof_result *result;
-  bool ours;         /* written by microscope: threads are labels, addresses of ELF files */
-  bool whole;        /* a stack without a reason is whole */
-  uint32_t *modules; /* of each mapping; MIC_NONE: none */
-  uint32_t *places;  /* of each location its row; NULL: as they are counted */
-  uint8_t *ends;     /* of each location the reason it stands for; NULL: all are frames */
+  bool ours;          /* written by microscope: threads are labels, addresses of ELF files */
+  bool whole;         /* a stack without a reason is whole */
+  uint32_t *modules;  /* of each mapping; MIC_NONE: none */
+  uint32_t processes; /* that samples are of */
+  uint32_t *places;   /* of each location its row; NULL: as they are counted */
+  uint8_t *ends;      /* of each location the reason it stands for; NULL: all are frames */
   MIC_VEC(struct reason) reasons; /* those without a row, in their order */
   uint32_t *sources;              /* of each type */
   /* Of the sample that is read: */
@@ -162,9 +163,17 @@ static void put_mappings(struct reading *r) {
     r->modules[i] = MIC_NONE;
     if (is_anonymous(r, m)) continue;
     r->modules[i] = mic_build_module(r->build, m->file, m->build_id);
+  }
+}
+
+/* Mappings do not say whose they are: they are those of the only process, or of one more. */
+static void put_mapped(struct reading *r) {
+  for (size_t i = 0; i < r->p.mappings.count; i++) {
+    const struct mic_pprof_mapping *m = &r->p.mappings.at[i];
+    if (r->modules[i] == MIC_NONE) continue;
     if (r->ours && m->start == 0) continue; /* made up to have addresses of the file */
     mic_writer_mappings(r->p.w, &(struct mic_mappings_row){
-                                  .process = process_unknown(r),
+                                  .process = r->processes == 1 ? 0 : process_unknown(r),
                                   .module = r->modules[i],
                                   .address = m->start,
                                   .size = m->limit - m->start,
@@ -471,6 +480,7 @@ static int put_sample(struct reading *r, uint64_t offset) {
   if (code) return code;
   uint32_t node = stack_node(r);
   uint32_t process = mic_build_process(r->build, r->ids[3], r->ids[2]);
+  if (process >= r->processes) r->processes = process + 1;
   return put_values(r, mic_build_thread(r->build, process, r->ids[1], r->ids[0]), node);
 }
 
@@ -530,6 +540,7 @@ MIC_EXPORT int mic_pprof_read(struct mic_input *input, struct mic_writer *writer
     put_mappings(&r);
     put_locations(&r);
     code = put_samples(&r);
+    if (!code) put_mapped(&r);
   }
   release(&r);
   return code;

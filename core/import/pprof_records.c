@@ -328,7 +328,6 @@ int mic_pprof_records(struct mic_pprof *p) {
 }
 
 void mic_pprof_forget(struct mic_pprof *p) {
-  mic_vec_free(&p->mappings);
   mic_vec_free(&p->functions);
   mic_vec_free(&p->locations);
   mic_vec_free(&p->lines);
@@ -339,6 +338,7 @@ void mic_pprof_forget(struct mic_pprof *p) {
 
 void mic_pprof_free(struct mic_pprof *p) {
   mic_pprof_forget(p);
+  mic_vec_free(&p->mappings);
   mic_wire_free(&p->wire);
   mic_vec_free(&p->strings);
   mic_vec_free(&p->types);

@@ -44,6 +44,26 @@ describe("convert from pprof", function()
     assert.is_nil(io.open(folder .. "/bad.usprof"))
   end
 
+  it("takes mappings for those of the only process there is", function()
+    local function processes(...)
+      local samples = {}
+      for i, pid in ipairs { ... } do
+        samples[i] = { stack = { 30 }, values = { 1, 10 },
+          labels = { { "pid", number = pid }, { "process", text = "app" } } }
+      end
+      return assert(capture.with(read { samples = samples,
+        comments = { "written by microscope" } }, function(cap)
+        assert.equal(1, cap:rows("mappings"))
+        local process, out = cap:array("mappings", "process")[0], {}
+        for i = 0, cap:rows("processes") - 1 do out[i + 1] = cap:array("processes", "pid")[i] end
+        out.mapped = cap:array("processes", "pid")[process]
+        return out
+      end))
+    end
+    assert.same({ 41, mapped = 41 }, processes(41, 41))
+    assert.same({ 41, 42, 0, mapped = 0 }, processes(41, 42))
+  end)
+
   it("keeps functions, lines, inlines, values, labels and ends there and back", function()
     assert(capture.generate { path = folder .. "/a.usprof", samples = 30000, stacks = 500,
       functions = 200, processes = 2, labelled = 3, seed = 5 })
