@@ -195,7 +195,7 @@ static void take_weight_type(struct mic_firefox *r, const struct mic_json_token 
 static int take_table(struct mic_firefox *r, struct mic_firefox_tables *tables, uint32_t at,
                       const struct mic_json_token *token) {
   bool time = r->number < r->weight_units.count && r->weight_units.at[r->number] == MIC_UNIT_NS;
-  if (mic_firefox_take(tables, &r->path, at, time ? 6 : 0, token)) return 0;
+  if (mic_firefox_take(tables, &r->path, at, time ? 6 : 0, token, &r->result->rounded)) return 0;
   return mic_firefox_bad(r, r->path.keys[at], (int64_t)r->path.next[at + 1] - 1,
                          "no number where one must be");
 }

@@ -24,6 +24,7 @@ struct mic_firefox_result {
   uint64_t early;     /* times before the recording's start, taken as the start */
   uint64_t inlined;   /* inlined frames under no frame of theirs: kept as frames of their own */
   uint64_t addresses; /* frames with addresses in no library, which are left out */
+  uint64_t rounded;   /* weights and CPU times with parts of units, which are rounded */
   uint64_t unfinished, unmatched_ends, overlapping, zones;
 };
 

@@ -111,11 +111,12 @@ int mic_firefox_stacks(struct mic_firefox *r);
 int mic_firefox_node(struct mic_firefox *r, int64_t stack, uint32_t *node);
 
 /* Take a token into the tables when it is a value of a column: `at` is where in the path the
- * table's name stands.  weights are times 10^digits.  False when the value is no number where one
- * must be.
+ * table's name stands.  weights are times 10^digits; *rounded counts those that lost digits.  False
+ * when the value is no number where one must be.
  */
 bool mic_firefox_take(struct mic_firefox_tables *tables, const struct mic_path *path, uint32_t at,
-                      uint32_t weight_digits, const struct mic_json_token *token);
+                      uint32_t weight_digits, const struct mic_json_token *token,
+                      uint64_t *rounded);
 void mic_firefox_clear(struct mic_firefox_tables *tables);
 void mic_firefox_free(struct mic_firefox_tables *tables);
 

@@ -199,6 +199,13 @@ describe("convert from", function()
       end))
     end)
 
+    it("rounds weights that are no whole numbers, and says so", function()
+      local got, said = read("firefox", old(nil,
+        '"samples":{"stack":[1,0],"time":[0,1],"weight":[0.5,2.0]}'))
+      assert.same({ main = 2, ["main;work"] = 1 }, got.samples)
+      assert.matches("left out of in.json: .*parts of units in 1 weights", said)
+    end)
+
     it("refuses what does not hold together, with thread and row", function()
       refused("firefox", old((TABLES:gsub('"prefix":%[null,0%]', '"prefix":[null,1]'))),
         "thread 0, stack 1")
@@ -208,8 +215,10 @@ describe("convert from", function()
         "a stack that is not there")
       refused("firefox", old(nil, '"samples":{"stack":[0],"time":[0],"weight":[-1]}'),
         "a negative weight")
-      refused("firefox", old(nil, '"samples":{"stack":["x"],"time":[0]}'),
-        "no number where one must be")
+      for _, index in ipairs { '"x"', "0.4", "5e-1" } do
+        refused("firefox", old(nil, '"samples":{"stack":[' .. index .. '],"time":[0]}'),
+          "no number where one must be")
+      end
       refused("firefox", '{"meta":{"preprocessedProfileVersion":47}}', "no threads")
       refused("firefox", '{"meta":{"version":24},"threads":[]}', "no meta.preprocessed")
       refused("firefox", old():sub(1, -9), "the text ends too early")

@@ -477,6 +477,7 @@ local LEFT_OUT = {
   { "instants", "%.0f markers that are no spans" },
   { "unmatched_ends", "%.0f ends of markers that did not begin" },
   { "addresses", "addresses of %.0f frames in no library" },
+  { "rounded", "parts of units in %.0f weights" },
 }
 local NOTES = {
   { "inlined", "%.0f frames were inlined into no frame of theirs: they are frames of their own" },
