@@ -8,9 +8,7 @@
 
 enum { PATH_BYTES = 4096 }; /* PATH_MAX, linux/limits.h */
 
-bool mic_hunt_has_lines(struct mic_elf *elf) {
-  return mic_elf_has_section(elf, ".debug_info");
-}
+bool mic_hunt_has_lines(struct mic_elf *elf) { return mic_elf_has_section(elf, ".debug_info"); }
 
 void mic_hunt_take(struct mic_hunt *hunt, int fd, const char *path) {
   char *copy = mic_strndup(path, strlen(path));
