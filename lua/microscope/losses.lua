@@ -120,7 +120,7 @@ local function more_rows(tab, than)
   return function(cap) return cap:rows(tab) > than end
 end
 
--- Texts with %d get the rows of the first table.
+-- Texts with %d get the rows of the first table; `one` is that of one row.
 local FACTS = {
   { name = "times", tables = { "samples" }, text = "when each sample was taken",
     here = function(cap) return any(cap, "samples", "time_ns", 0) end },
@@ -159,6 +159,7 @@ local FACTS = {
   { name = "naming", tables = { "naming" }, text = "how modules were named",
     here = more_rows("naming", 0) },
   { name = "images", tables = { "image_parts", "image_bytes" }, text = "%d kept parts of images",
+    one = "1 kept part of an image",
     here = more_rows("image_parts", 0) },
   { name = "mappings", tables = { "mappings" }, text = "where modules were mapped",
     here = more_rows("mappings", 0) },
@@ -168,8 +169,10 @@ local FACTS = {
   { name = "evidence", tables = {}, text = "how frames were proven",
     here = function(cap) return any(cap, "locations", "evidence", 0) end },
   { name = "labels", tables = { "sample_labels", "labels" }, text = "%d labels of samples",
+    one = "1 label of a sample",
     here = more_rows("sample_labels", 0) },
   { name = "zones", tables = { "zones", "sites" }, text = "%d zones",
+    one = "1 zone",
     here = more_rows("zones", 0) },
   { name = "marks", tables = {}, text = "where in the source zones are marked",
     here = function(cap) return any(cap, "sites", "file", NONE) end },
@@ -191,6 +194,7 @@ local FACTS = {
   { name = "costs", tables = { "costs" }, text = "what recording cost",
     here = more_rows("costs", 0) },
   { name = "problems", tables = { "problems" }, text = "%d problems",
+    one = "1 problem",
     here = more_rows("problems", 0) },
   { name = "bytes", tables = {}, text = "bytes in texts that are no UTF-8", here = odd_bytes },
 }
@@ -265,7 +269,8 @@ function M.lost(cap, keeps)
   for _, fact in ipairs(FACTS) do
     if not kept[fact.name] and fact.here(cap) then
       local rows = fact.tables[1] and cap:rows(fact.tables[1]) or 0
-      out[#out + 1] = { name = fact.name, text = fact.text:format(rows) }
+      local text = rows == 1 and fact.one or fact.text:format(rows)
+      out[#out + 1] = { name = fact.name, text = text }
     end
   end
   for _, tab in ipairs(require("microscope.capture").tables()) do

@@ -162,6 +162,7 @@ describe("convert with a format of one's own", function()
       local told = kit.convert(folder, "segments whole." .. to)
       assert.matches("left out of segments: 1.usprof (not a capture: 4 bytes are less than a"
         .. " header)\n", told, 1, true)
+      if to == "folded" then assert.matches("; 1 label of a sample; 8 zones", told, 1, true) end
     end
     kit.convert(folder, "whole.usprof again.folded")
     kit.convert(folder, "segments/2.usprof alone.folded")
