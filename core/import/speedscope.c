@@ -170,6 +170,15 @@ static int take_number(struct reading *r, const struct mic_json_token *token, ui
   return 0;
 }
 
+/* A frame's number, which has no parts. */
+static int take_frame(struct reading *r, const struct mic_json_token *token, const char *what,
+                      uint64_t number, int64_t *frame) {
+  int code = take_number(r, token, 3, what, number, frame);
+  if (!code && *frame % 1000) code = bad(r, what, number, "no number where one must be");
+  *frame /= 1000;
+  return code;
+}
+
 static int place_of(struct reading *r, int64_t frame, const char *what, uint64_t number,
                     uint32_t *place) {
   char why[64];
@@ -192,7 +201,7 @@ static uint32_t node_of(struct reading *r, uint32_t parent, bool outermost, int6
 static int take_sample_frame(struct reading *r, const struct mic_json_token *token) {
   int64_t frame = -1;
   uint32_t place = 0;
-  int code = take_number(r, token, 0, "sample", r->nodes.count, &frame);
+  int code = take_frame(r, token, "sample", r->nodes.count, &frame);
   if (!code) code = place_of(r, frame, "sample", r->nodes.count, &place);
   if (!code) r->node = node_of(r, r->node, r->path.next[r->path.depth - 1] == 1, frame, place);
   return code;
@@ -216,7 +225,7 @@ static int take_event_field(struct reading *r, const struct mic_json_token *toke
   if (mic_json_key(token, "type")) {
     e->type = token->kind == MIC_JSON_STRING && token->size == 1 ? token->bytes[0] : 0;
   } else if (mic_json_key(token, "frame")) {
-    return take_number(r, token, 0, "event", r->events, &e->frame);
+    return take_frame(r, token, "event", r->events, &e->frame);
   } else if (mic_json_key(token, "at")) {
     e->timed = true;
     return take_number(r, token, r->profile->unit->digits, "event", r->events, &e->at);

@@ -106,7 +106,11 @@ describe("convert from", function()
         "there are 1 samples and 2 weights")
       refused("speedscope", profile('"unit":"none","samples":[[0]],"weights":[-1]'),
         "weight 0 (near byte 0): a negative weight")
-      refused("speedscope", profile('"unit":"none","samples":[["x"]]'),
+      for _, frame in ipairs { '"x"', "0.4" } do
+        refused("speedscope", profile('"unit":"none","samples":[[' .. frame .. ']]'),
+          "no number where one must be")
+      end
+      refused("speedscope", profile('"unit":"none","events":[{"type":"O","frame":0.6,"at":5}]'),
         "no number where one must be")
       refused("speedscope", profile('"unit":"parsecs","samples":[]'), "no unit 'parsecs'\n")
       refused("speedscope", profile('"unit":"none","events":[{"type":"O","frame":0,"at":5},'
