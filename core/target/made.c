@@ -139,9 +139,9 @@ int mic_made_code_read(int fd, const char *path, struct mic_made_code **out,
   if (st.st_size > BYTES_MAX)
     return mic_fail(err, MIC_ELIMIT, "%.200s: more than %d bytes", path, BYTES_MAX);
   if (st.st_size == 0) return mic_made_code_parse("", 0, path, out, err);
-  struct mic_guard *guard;
+  struct mic_guard *guard = NULL;
   int code = mic_guard_map(fd, (size_t)st.st_size, path, &guard, err);
-  if (code != MIC_OK) return code;
+  if (!guard) return code;
   code = mic_made_code_parse(mic_guard_bytes(guard), (size_t)st.st_size, path, out, err);
   if (code == MIC_OK && mic_guard_damaged(guard)) {
     mic_made_code_free(*out);
