@@ -1,30 +1,17 @@
 /* otlp_dictionary.c - the tables that profiles share. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "import/otlp_inside.h"
-
-#define HELD_MAX (1ULL << 30)
 
 enum { MAPPINGS = 1, LOCATIONS = 2, FUNCTIONS = 3, STRINGS = 5, ATTRIBUTES = 6, STACKS = 7 };
 enum { NUMBERS = 8 }; /* fields of entries that are numbers have numbers below */
 
 int mic_otlp_bad(const struct mic_otlp *p, uint64_t offset, const char *fmt, ...) {
-  char what[160];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
+  int code = mic_wire_bad_record(&p->wire, offset, p->err, fmt, args);
   va_end(args);
-  return mic_fail_at(p->err, offset, "%.60s: byte %llu: %s", mic_input_name(p->wire.input),
-                     (unsigned long long)offset, what);
-}
-
-int mic_otlp_hold(struct mic_otlp *p, size_t bytes) {
-  p->held += bytes;
-  if (p->held <= HELD_MAX) return 0;
-  return mic_fail(p->err, MIC_ELIMIT, "%.120s: more than 1 GiB of names and places",
-                  mic_input_name(p->wire.input));
+  return code;
 }
 
 void mic_otlp_free(struct mic_otlp *p) {
@@ -47,9 +34,9 @@ static int take_indexes(struct mic_otlp *p, struct mic_wire_field *f, struct mic
   bool more;
   int code;
   while (!(code = mic_wire_packed(&p->wire, f, &value, &more, p->err)) && more) {
-    *mic_vec_push(&p->indexes) = mic_otlp_index(value);
+    *mic_vec_push(&p->indexes) = mic_wire_index(value);
     run->count++;
-    code = mic_otlp_hold(p, sizeof *p->indexes.at);
+    code = mic_wire_hold(&p->wire, sizeof *p->indexes.at, p->err);
     if (code) return code;
   }
   return code;
@@ -84,8 +71,8 @@ static int take_mapping(struct mic_otlp *p) {
   mapping->start = n[1];
   mapping->limit = n[2];
   mapping->offset = n[3];
-  mapping->file = mic_otlp_index(n[4]);
-  return code ? code : mic_otlp_hold(p, sizeof *mapping);
+  mapping->file = mic_wire_index(n[4]);
+  return code ? code : mic_wire_hold(&p->wire, sizeof *mapping, p->err);
 }
 
 static uint32_t line_number(uint64_t line) { return line <= UINT32_MAX ? (uint32_t)line : 0; }
@@ -94,15 +81,15 @@ static int take_function(struct mic_otlp *p) {
   uint64_t n[NUMBERS];
   int code = take_numbers(p, 0, NULL, n);
   *mic_vec_push(&p->functions) = (struct mic_otlp_function){
-    mic_otlp_index(n[1]), mic_otlp_index(n[2]), mic_otlp_index(n[3]), line_number(n[4])};
-  return code ? code : mic_otlp_hold(p, sizeof *p->functions.at);
+    mic_wire_index(n[1]), mic_wire_index(n[2]), mic_wire_index(n[3]), line_number(n[4])};
+  return code ? code : mic_wire_hold(&p->wire, sizeof *p->functions.at, p->err);
 }
 
 static int take_line(struct mic_otlp *p) {
   uint64_t n[NUMBERS];
   int code = take_numbers(p, 0, NULL, n);
-  *mic_vec_push(&p->lines) = (struct mic_otlp_line){mic_otlp_index(n[1]), line_number(n[2])};
-  return code ? code : mic_otlp_hold(p, sizeof *p->lines.at);
+  *mic_vec_push(&p->lines) = (struct mic_otlp_line){mic_wire_index(n[1]), line_number(n[2])};
+  return code ? code : mic_wire_hold(&p->wire, sizeof *p->lines.at, p->err);
 }
 
 static int take_location(struct mic_otlp *p) {
@@ -112,7 +99,7 @@ static int take_location(struct mic_otlp *p) {
   int code;
   uint64_t outer = mic_wire_enter(&p->wire);
   while (!(code = mic_wire_next(&p->wire, &f, &more, p->err)) && more) {
-    if (f.number == 1) location.mapping = mic_otlp_index(f.value);
+    if (f.number == 1) location.mapping = mic_wire_index(f.value);
     if (f.number == 2) location.address = f.value;
     if (f.number != 3 || f.kind != MIC_WIRE_BYTES) continue;
     code = take_line(p);
@@ -121,7 +108,7 @@ static int take_location(struct mic_otlp *p) {
   }
   mic_wire_leave(&p->wire, outer);
   *mic_vec_push(&p->locations) = location;
-  return code ? code : mic_otlp_hold(p, sizeof location);
+  return code ? code : mic_wire_hold(&p->wire, sizeof location, p->err);
 }
 
 static int take_stack(struct mic_otlp *p) {
@@ -129,7 +116,7 @@ static int take_stack(struct mic_otlp *p) {
   struct mic_otlp_run run;
   int code = take_numbers(p, 1, &run, n);
   *mic_vec_push(&p->stacks) = run;
-  return code ? code : mic_otlp_hold(p, sizeof run);
+  return code ? code : mic_wire_hold(&p->wire, sizeof run, p->err);
 }
 
 /* --- attributes ---------------------------------------------------------------------------- */
@@ -138,7 +125,7 @@ static int take_text(struct mic_otlp *p, const struct mic_wire_field *f, uint32_
   const char *text;
   int code = mic_wire_text(&p->wire, f, &text, p->err);
   if (!code) *id = mic_writer_string(p->w, text, f->value);
-  return code ? code : mic_otlp_hold(p, f->value);
+  return code ? code : mic_wire_hold(&p->wire, f->value, p->err);
 }
 
 /* common.v1.AnyValue */
@@ -162,7 +149,7 @@ static int take_value(struct mic_otlp *p, struct mic_otlp_attribute *out) {
       out->number = f.value;
     } else if (f.number == 8 && !bytes) {
       out->kind = MIC_LABEL_TEXT;
-      out->indexed = mic_otlp_index(f.value);
+      out->indexed = mic_wire_index(f.value);
       out->indexed += out->indexed != MIC_NONE;
     }
   }
@@ -179,8 +166,8 @@ int mic_otlp_attribute(struct mic_otlp *p, bool in_table, struct mic_otlp_attrib
   while (!(code = mic_wire_next(&p->wire, &f, &more, p->err)) && more) {
     bool bytes = f.kind == MIC_WIRE_BYTES;
     if (f.number == 1 && bytes && !in_table) code = take_text(p, &f, &out->own_key);
-    if (f.number == (in_table ? 1 : 3) && !bytes) out->key = mic_otlp_index(f.value);
-    if (f.number == 3 && !bytes && in_table) out->unit = mic_otlp_index(f.value);
+    if (f.number == (in_table ? 1 : 3) && !bytes) out->key = mic_wire_index(f.value);
+    if (f.number == 3 && !bytes && in_table) out->unit = mic_wire_index(f.value);
     if (f.number == 2 && bytes) code = take_value(p, out);
     if (code) break;
   }
@@ -201,10 +188,10 @@ static int take_entry(struct mic_otlp *p, const struct mic_wire_field *f) {
   case STRINGS:
     code = take_text(p, f, &id);
     *mic_vec_push(&p->strings) = id;
-    return code ? code : mic_otlp_hold(p, sizeof id);
+    return code ? code : mic_wire_hold(&p->wire, sizeof id, p->err);
   case ATTRIBUTES:
     code = mic_otlp_attribute(p, true, mic_vec_push(&p->attributes));
-    return code ? code : mic_otlp_hold(p, sizeof *p->attributes.at);
+    return code ? code : mic_wire_hold(&p->wire, sizeof *p->attributes.at, p->err);
   default: return 0;
   }
 }

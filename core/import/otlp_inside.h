@@ -47,7 +47,6 @@ struct mic_otlp {
   struct mic_build *build;
   struct mic_otlp_result *result;
   struct mic_error *err;
-  uint64_t held;
   MIC_VEC(uint32_t) strings; /* the writer's id of each */
   MIC_VEC(struct mic_otlp_mapping) mappings;
   MIC_VEC(struct mic_otlp_location) locations;
@@ -65,13 +64,6 @@ int mic_otlp_attribute(struct mic_otlp *p, bool in_table, struct mic_otlp_attrib
 /* An error of the record that begins at a byte. */
 int mic_otlp_bad(const struct mic_otlp *p, uint64_t offset, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
-/* Count what is kept in memory: no more than 1 GiB. */
-int mic_otlp_hold(struct mic_otlp *p, size_t bytes);
 void mic_otlp_free(struct mic_otlp *p);
-
-/* A number as an index; what none can be is MIC_NONE. */
-static inline uint32_t mic_otlp_index(uint64_t value) {
-  return value < MIC_NONE ? (uint32_t)value : MIC_NONE;
-}
 
 #endif

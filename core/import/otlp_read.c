@@ -313,7 +313,7 @@ static int take_numbers(struct reading *r, struct mic_wire_field *f) {
     if (r->values.count + r->attributes.count > VALUES_MAX)
       return mic_otlp_bad(&r->p, offset, "a sample of more than %d values", VALUES_MAX);
     if (number == r->layout.values) *mic_vec_push(&r->values) = value;
-    if (number == r->layout.attributes) *mic_vec_push(&r->attributes) = mic_otlp_index(value);
+    if (number == r->layout.attributes) *mic_vec_push(&r->attributes) = mic_wire_index(value);
   }
   return code;
 }
@@ -349,7 +349,7 @@ static int put_sample(struct reading *r, uint64_t offset) {
   r->stack = 0;
   r->values.count = r->times.count = r->attributes.count = 0;
   while (!(code = mic_wire_next(&r->p.wire, &f, &more, r->p.err)) && more) {
-    if (f.number == STACK) r->stack = mic_otlp_index(f.value);
+    if (f.number == STACK) r->stack = mic_wire_index(f.value);
     if (f.number == r->layout.link && f.kind != MIC_WIRE_BYTES) r->p.result->links += f.value != 0;
     if (f.number == TIMES) code = take_times(r, &f);
     if (f.number == r->layout.values || f.number == r->layout.attributes)
@@ -421,7 +421,7 @@ static int take_type(struct reading *r, uint32_t type[2]) {
   uint64_t outer = mic_wire_enter(&r->p.wire);
   while (!(code = mic_wire_next(&r->p.wire, &f, &more, r->p.err)) && more)
     if ((f.number == 1 || f.number == 2) && f.kind != MIC_WIRE_BYTES)
-      type[f.number - 1] = mic_otlp_index(f.value);
+      type[f.number - 1] = mic_wire_index(f.value);
   mic_wire_leave(&r->p.wire, outer);
   return code;
 }
@@ -456,7 +456,7 @@ static int look_at_profile(struct reading *r) {
   if (head.start_ns && head.start_ns < r->start_ns) r->start_ns = head.start_ns;
   if (end > r->end_ns) r->end_ns = end;
   *mic_vec_push(&r->heads) = head;
-  return mic_otlp_hold(&r->p, sizeof head);
+  return mic_wire_hold(&r->p.wire, sizeof head, r->p.err);
 }
 
 static int take_source(struct reading *r, uint64_t offset, const struct head *head) {
@@ -516,7 +516,7 @@ static int take_resource(struct reading *r) {
   while (!(code = mic_wire_next(&r->p.wire, &f, &more, r->p.err)) && more) {
     if (f.number != 1 || f.kind != MIC_WIRE_BYTES) continue;
     code = mic_otlp_attribute(&r->p, false, mic_vec_push(&r->resource));
-    if (!code) code = mic_otlp_hold(&r->p, sizeof *r->resource.at);
+    if (!code) code = mic_wire_hold(&r->p.wire, sizeof *r->resource.at, r->p.err);
     if (code) return code;
     r->resources.at[r->resources.count - 1].count++;
   }

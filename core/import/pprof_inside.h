@@ -70,7 +70,6 @@ struct mic_pprof {
   struct mic_pprof_type period_type;
   uint32_t drop_frames, keep_frames, default_type;
   int64_t time_ns, duration_ns, period;
-  uint64_t held; /* bytes of all that is kept */
 };
 
 /* Take all records but samples, and check all they name. */

@@ -1,20 +1,14 @@
 /* pprof_records.c - a profile's types, mappings, functions, locations and strings. */
-#include <stdio.h>
 #include <string.h>
 
 #include "import/pprof_inside.h"
 
-/* What is kept in memory between the readings; a profile of a large program has some MiB. */
-#define HELD_MAX (1ULL << 30)
-
 int mic_pprof_bad(const struct mic_pprof *p, uint64_t offset, const char *fmt, ...) {
-  char what[160];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
+  int code = mic_wire_bad_record(&p->wire, offset, p->err, fmt, args);
   va_end(args);
-  return mic_fail_at(p->err, offset, "%.60s: byte %llu: %s", mic_input_name(p->wire.input),
-                     (unsigned long long)offset, what);
+  return code;
 }
 
 bool mic_pprof_string(const struct mic_pprof *p, uint64_t index, uint32_t *id) {
@@ -27,16 +21,6 @@ bool mic_pprof_string(const struct mic_pprof *p, uint64_t index, uint32_t *id) {
 static int broken(struct mic_pprof *p, int code, uint64_t offset, const char *what) {
   return p->wire.malformed ? mic_pprof_bad(p, offset, "%s: it is malformed", what) : code;
 }
-
-static int check_held(struct mic_pprof *p, size_t more) {
-  p->held += more;
-  if (p->held <= HELD_MAX) return 0;
-  return mic_fail(p->err, MIC_ELIMIT, "%.120s: more than 1 GiB of names and places",
-                  mic_input_name(p->wire.input));
-}
-
-/* An index of a string as it is kept until strings are known.  No profile has 2^32 of them. */
-static uint32_t index_of(uint64_t value) { return value < MIC_NONE ? (uint32_t)value : MIC_NONE; }
 
 /* --- records ------------------------------------------------------------------------------- */
 
@@ -59,7 +43,7 @@ static int take_numbers(struct mic_pprof *p, uint64_t offset, const char *what,
 static int take_type(struct mic_pprof *p, uint64_t offset, struct mic_pprof_type *type) {
   uint64_t n[NUMBERS];
   int code = take_numbers(p, offset, "a type", n);
-  *type = (struct mic_pprof_type){index_of(n[1]), index_of(n[2])};
+  *type = (struct mic_pprof_type){mic_wire_index(n[1]), mic_wire_index(n[2])};
   return code;
 }
 
@@ -80,8 +64,8 @@ static int take_mapping(struct mic_pprof *p, uint64_t offset) {
   if (n[3] < n[2])
     return mic_pprof_bad(p, offset, "mapping %llu ends before its start", (unsigned long long)n[1]);
   *mic_vec_push(&p->mappings) =
-    (struct mic_pprof_mapping){n[2], n[3], n[4], index_of(n[5]), index_of(n[6])};
-  return check_held(p, sizeof *p->mappings.at);
+    (struct mic_pprof_mapping){n[2], n[3], n[4], mic_wire_index(n[5]), mic_wire_index(n[6])};
+  return mic_wire_hold(&p->wire, sizeof *p->mappings.at, p->err);
 }
 
 /* 0 for a line that no table can hold; negative ones are among them. */
@@ -92,9 +76,9 @@ static int take_function(struct mic_pprof *p, uint64_t offset) {
   int code = take_numbers(p, offset, "a function", n);
   if (!code) code = take_id(p, &p->function_ids, n[1], offset, "function");
   if (code) return code;
-  *mic_vec_push(&p->functions) =
-    (struct mic_pprof_function){index_of(n[2]), index_of(n[3]), index_of(n[4]), line_number(n[5])};
-  return check_held(p, sizeof *p->functions.at);
+  *mic_vec_push(&p->functions) = (struct mic_pprof_function){
+    mic_wire_index(n[2]), mic_wire_index(n[3]), mic_wire_index(n[4]), line_number(n[5])};
+  return mic_wire_hold(&p->wire, sizeof *p->functions.at, p->err);
 }
 
 static int take_line(struct mic_pprof *p, uint64_t offset) {
@@ -102,7 +86,7 @@ static int take_line(struct mic_pprof *p, uint64_t offset) {
   int code = take_numbers(p, offset, "a location", n);
   *mic_vec_push(&p->lines) =
     (struct mic_pprof_line){{(uint32_t)n[1], (uint32_t)(n[1] >> 32)}, line_number(n[2])};
-  return code ? code : check_held(p, sizeof *p->lines.at);
+  return code ? code : mic_wire_hold(&p->wire, sizeof *p->lines.at, p->err);
 }
 
 /* The number of a mapping that a location names, + 1. */
@@ -149,7 +133,7 @@ static int take_location(struct mic_pprof *p, uint64_t offset) {
   if (!code) code = take_id(p, &p->location_ids, id, offset, "location");
   if (code) return code;
   *mic_vec_push(&p->locations) = location;
-  return check_held(p, sizeof location);
+  return mic_wire_hold(&p->wire, sizeof location, p->err);
 }
 
 static int take_string(struct mic_pprof *p, const struct mic_wire_field *f) {
@@ -165,7 +149,7 @@ static int take_string(struct mic_pprof *p, const struct mic_wire_field *f) {
     for (uint32_t i = 0; i < p->string_count; i++) *mic_vec_push(&p->strings) = i;
   if (p->strings.count || id != p->string_count) *mic_vec_push(&p->strings) = id;
   p->string_count++;
-  return check_held(p, f->value + sizeof id);
+  return mic_wire_hold(&p->wire, f->value + sizeof id, p->err);
 }
 
 static int take_comments(struct mic_pprof *p, struct mic_wire_field *f) {
@@ -173,8 +157,8 @@ static int take_comments(struct mic_pprof *p, struct mic_wire_field *f) {
   bool more;
   int code;
   while (!(code = mic_wire_packed(&p->wire, f, &value, &more, p->err)) && more) {
-    *mic_vec_push(&p->comments) = index_of(value);
-    code = check_held(p, sizeof *p->comments.at);
+    *mic_vec_push(&p->comments) = mic_wire_index(value);
+    code = mic_wire_hold(&p->wire, sizeof *p->comments.at, p->err);
     if (code) return code;
   }
   return code ? broken(p, code, offset, "a comment") : 0;
@@ -182,12 +166,12 @@ static int take_comments(struct mic_pprof *p, struct mic_wire_field *f) {
 
 static void take_number(struct mic_pprof *p, const struct mic_wire_field *f) {
   switch (f->number) {
-  case MIC_PPROF_DROP_FRAMES: p->drop_frames = index_of(f->value); break;
-  case MIC_PPROF_KEEP_FRAMES: p->keep_frames = index_of(f->value); break;
+  case MIC_PPROF_DROP_FRAMES: p->drop_frames = mic_wire_index(f->value); break;
+  case MIC_PPROF_KEEP_FRAMES: p->keep_frames = mic_wire_index(f->value); break;
   case MIC_PPROF_TIME: p->time_ns = (int64_t)f->value; break;
   case MIC_PPROF_DURATION: p->duration_ns = (int64_t)f->value; break;
   case MIC_PPROF_PERIOD: p->period = (int64_t)f->value; break;
-  case MIC_PPROF_DEFAULT_TYPE: p->default_type = index_of(f->value); break;
+  case MIC_PPROF_DEFAULT_TYPE: p->default_type = mic_wire_index(f->value); break;
   default: break;
   }
 }

@@ -1,6 +1,7 @@
 /* wire.c - tags, numbers and lengths, all bounded by what is there. */
 #include "import/wire.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,10 +16,28 @@ enum {
 static const char cut_short[] = "the file ends within a field";
 static const char no_field[] = "no field of a protocol buffer";
 
+/* What readers keep beside the tables; a profile of a large program has some MiB. */
+#define HELD_MAX (1ULL << 30)
+
 int mic_wire_bad(struct mic_wire *wire, uint64_t offset, const char *what, struct mic_error *err) {
   wire->malformed = true;
   return mic_fail_at(err, offset, "%.120s: byte %llu: %s", mic_input_name(wire->input),
                      (unsigned long long)offset, what);
+}
+
+int mic_wire_bad_record(const struct mic_wire *wire, uint64_t offset, struct mic_error *err,
+                        const char *fmt, va_list args) {
+  char what[160];
+  vsnprintf(what, sizeof what, fmt, args);
+  return mic_fail_at(err, offset, "%.60s: byte %llu: %s", mic_input_name(wire->input),
+                     (unsigned long long)offset, what);
+}
+
+int mic_wire_hold(struct mic_wire *wire, uint64_t bytes, struct mic_error *err) {
+  wire->held += bytes;
+  if (wire->held <= HELD_MAX) return 0;
+  return mic_fail(err, MIC_ELIMIT, "%.120s: more than 1 GiB of names and places",
+                  mic_input_name(wire->input));
 }
 
 static uint64_t position(const struct mic_wire *w) { return w->base + w->at; }
@@ -178,8 +197,10 @@ void mic_wire_start(struct mic_wire *wire, struct mic_input *input) {
 
 int mic_wire_rewind(struct mic_wire *wire, struct mic_error *err) {
   struct mic_input *input = wire->input;
+  uint64_t held = wire->held;
   mic_wire_free(wire);
   mic_wire_start(wire, input);
+  wire->held = held;
   return mic_input_rewind(input, err);
 }
 

@@ -15,11 +15,13 @@
 #ifndef MIC_IMPORT_WIRE_H
 #define MIC_IMPORT_WIRE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "import/input.h"
 
 enum mic_wire_kind { MIC_WIRE_VARINT = 0, MIC_WIRE_64 = 1, MIC_WIRE_BYTES = 2, MIC_WIRE_32 = 5 };
@@ -38,6 +40,7 @@ struct mic_wire {
   uint64_t base;      /* where the buffer's first byte is, in the decompressed file */
   uint64_t limit;     /* where the message ends; UINT64_MAX: with the file */
   uint64_t bytes_end; /* where the bytes of the field given last end */
+  uint64_t held;      /* bytes that mic_wire_hold counted */
   bool malformed;     /* the last failure is one of the bytes, not of reading them */
 };
 
@@ -60,5 +63,15 @@ int mic_wire_text(struct mic_wire *wire, const struct mic_wire_field *field, con
 int mic_wire_rewind(struct mic_wire *wire, struct mic_error *err);
 void mic_wire_free(struct mic_wire *wire);
 int mic_wire_bad(struct mic_wire *wire, uint64_t offset, const char *what, struct mic_error *err);
+/* An error of the record that begins at a byte, in the words of the reader of its format. */
+int mic_wire_bad_record(const struct mic_wire *wire, uint64_t offset, struct mic_error *err,
+                        const char *fmt, va_list args);
+/* Count what a reader keeps in memory, in all its readings: no more than 1 GiB. */
+int mic_wire_hold(struct mic_wire *wire, uint64_t bytes, struct mic_error *err);
+
+/* A number as an index; what none can be is MIC_NONE. */
+static inline uint32_t mic_wire_index(uint64_t value) {
+  return value < MIC_NONE ? (uint32_t)value : MIC_NONE;
+}
 
 #endif

@@ -78,6 +78,19 @@ function M.decode(path, ctx, name, ...)
   return result
 end
 
+--- A protocol buffer's number, seven bits a byte, at a place of a text: it and where it ends; nil
+-- past the text, and when it is longer than any can be.
+function M.varint(text, at)
+  local value, scale = 0, 1
+  for i = at, at + 9 do
+    local byte = text:byte(i)
+    if not byte then return nil end
+    value = value + byte % 128 * scale
+    if byte < 128 then return value, i + 1 end
+    scale = scale * 128
+  end
+end
+
 --- Say, through ctx.lost or ctx.note, what a result counts: parts is a list of { field, format of
 -- its count }; a count of 0 is not told.
 function M.tell(result, parts, say)

@@ -22,32 +22,20 @@ local function read(path, ctx)
   return true
 end
 
--- A number of seven bits a byte at a place, and where it ends; nil past the text.
-local function varint(text, at)
-  local value, scale = 0, 1
-  for i = at, at + 9 do
-    local byte = text:byte(i)
-    if not byte then return nil end
-    value = value + byte % 128 * scale
-    if byte < 128 then return value, i + 1 end
-    scale = scale * 128
-  end
-end
-
 -- The fields of a message that begin before `past`: a list of {number, kind, value, where it ends};
 -- nil for what is no message.
 local function fields_of(text, at, past)
   local out = {}
   while at < past do
     local tag, value
-    tag, at = varint(text, at)
+    tag, at = input.varint(text, at)
     if not tag then return out end
     local number, kind = math.floor(tag / 8), tag % 8
     if number == 0 or kind ~= 0 and kind ~= 1 and kind ~= 2 then return nil end
     if kind == 1 then
       at = at + 8
     else
-      value, at = varint(text, at)
+      value, at = input.varint(text, at)
       if not value then return out end
     end
     out[#out + 1] = { number, kind, value, at }

@@ -1,6 +1,5 @@
 --- pprof: profiles as `go tool pprof` and its kin read and write them.
 
-local bit = require("bit")
 local core = require("microscope.core")
 local input = require("microscope.input")
 local losses = require("microscope.losses")
@@ -28,18 +27,6 @@ local function write(cap, path)
   end)
 end
 
--- A number of seven bits a byte at a place: it and where it ends, or nil.
-local function varint(head, at)
-  local value, scale = 0, 1
-  for i = at, at + 9 do
-    local byte = head:byte(i)
-    if not byte then return nil end
-    value = value + bit.band(byte, 0x7f) * scale
-    if byte < 0x80 then return value, i + 1 end
-    scale = scale * 128
-  end
-end
-
 -- Wire kinds of a profile's fields: 2 messages and texts, 0 numbers.
 local KINDS = { 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 2, 0, 2, 0, 0 }
 local COMMENT = 13 -- may be packed or not
@@ -48,12 +35,12 @@ local COMMENT = 13 -- may be packed or not
 local function detect(head)
   local at, fields = 1, 0
   while at <= #head do
-    local tag, next_at = varint(head, at)
+    local tag, next_at = input.varint(head, at)
     if not tag then break end
     local number, kind = math.floor(tag / 8), tag % 8
     if kind ~= KINDS[number] and not (number == COMMENT and kind == 0) then return false end
     local value
-    value, next_at = varint(head, next_at)
+    value, next_at = input.varint(head, next_at)
     if not value then break end
     -- A short text that happens to begin with the first field's tag is not one.
     if fields == 0 and number == 1 and value > 64 then return false end
