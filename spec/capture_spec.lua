@@ -51,6 +51,24 @@ describe("capture", function()
       { parent.type, parent.unit, parent.ref, parent.optional })
   end)
 
+  it("gives strings whole, in pieces and where they are", function()
+    local made = require("spec.support.made")
+    local long = ("0123456789abcdef"):rep(8192) .. "end" -- twice 64 KiB, and 3
+    made.capture(folder .. "/long.usprof", { samples = { { "work" } }, meta = { long = long } })
+    assert(capture.with(folder .. "/long.usprof", function(long_cap)
+      local pieces, value = {}, long_cap:array("meta", "value")[0]
+      for piece in long_cap:pieces(value) do pieces[#pieces + 1] = piece end
+      assert.same({ 65536, 65536, 3 }, { #pieces[1], #pieces[2], #pieces[3] })
+      assert.equal(long, table.concat(pieces))
+      assert.equal(long, long_cap:string(value))
+      local bytes, size = long_cap:bytes(value)
+      assert.equal(long, ffi.string(bytes, size))
+      assert.is_nil(long_cap:bytes(capture.NONE))
+      assert.is_nil(long_cap:pieces(capture.NONE)())
+      return true
+    end))
+  end)
+
   it("gives the same rows by block and in one piece", function()
     local whole, rows = cap:array("samples", "time_ns")
     assert.equal(SAMPLES, rows)

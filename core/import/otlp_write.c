@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/utf8.h"
 #include "capture/names.h"
 #include "import/groups.h"
 #include "import/pack.h"
@@ -66,27 +67,11 @@ static void put_packed(struct writing *w, struct mic_pack *to, const ProtobufCMe
 
 /* --- texts --------------------------------------------------------------------------------- */
 
-/* Bytes of a UTF-8 sequence at `at`, or 0 (RFC 3629, section 4). */
-static size_t sequence(const uint8_t *at, size_t left) {
-  uint8_t a = at[0];
-  size_t size = a < 0x80                ? 1
-                : a >= 0xc2 && a < 0xe0 ? 2
-                : a >= 0xe0 && a < 0xf0 ? 3
-                : a >= 0xf0 && a < 0xf5 ? 4
-                                        : 0;
-  if (!size || size > left) return 0;
-  for (size_t i = 1; i < size; i++)
-    if ((at[i] & 0xc0) != 0x80) return 0;
-  bool overlong = (a == 0xe0 && at[1] < 0xa0) || (a == 0xf0 && at[1] < 0x90);
-  bool past = (a == 0xed && at[1] > 0x9f) || (a == 0xf4 && at[1] > 0x8f);
-  return overlong || past ? 0 : size;
-}
-
 /* The text with U+FFFD for what is no UTF-8; gives how many bytes that is. */
 static size_t put_valid(struct mic_pack *to, const char *text, size_t size) {
   size_t total = 0, good = 0; /* bytes at `good` and on are valid and wait */
   for (size_t i = 0; i < size;) {
-    size_t part = sequence((const uint8_t *)text + i, size - i);
+    uint32_t part = mic_utf8_length(text + i, size - i);
     if (!part) {
       total += i - good + 3;
       if (to) mic_pack_put(to, text + good, i - good);

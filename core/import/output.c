@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/leftover.h"
 #include "base/publish.h"
+#include "import/json_text.h"
 
 enum {
   ROOM = 128 * 1024,
@@ -151,6 +152,14 @@ MIC_EXPORT void mic_output_write(struct mic_output *output, const char *bytes, u
     bytes += part;
     size -= part;
     if (output->pending == ROOM) drain(output, false);
+  }
+}
+
+MIC_EXPORT void mic_output_write_json(struct mic_output *output, const char *text, uint64_t size) {
+  for (uint64_t at = 0; at < size && !output->failure.code;) {
+    char *room = (char *)output->in + output->pending;
+    output->pending += mic_json_text(text, size, &at, room, ROOM - output->pending);
+    if (at < size) drain(output, false);
   }
 }
 

@@ -22,6 +22,8 @@ struct mic_output;
 int mic_output_open(const char *path, uint32_t compression, struct mic_output **out,
                     struct mic_error *err);
 void mic_output_write(struct mic_output *output, const char *bytes, uint64_t size);
+/* A text as JSON has it (json_text.h), without quotes. */
+void mic_output_write_json(struct mic_output *output, const char *text, uint64_t size);
 /* 1: a write failed, so that more of it is of no use. */
 int mic_output_failed(const struct mic_output *output);
 /* Flush, publish and free it, also when that fails. */

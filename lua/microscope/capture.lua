@@ -48,6 +48,12 @@ local M = {}
 --- The id that stands for none in a u32 column.
 M.NONE = 0xffffffff
 
+-- Bytes of a string that pieces gives at a time.
+local PIECE = 64 * 1024
+
+-- Where the core says how long a string is.
+local size_at = size_type()
+
 -- Open captures: a pointer into one does not keep it alive, this table does.
 local live = {}
 
@@ -253,13 +259,39 @@ function Capture:array(tab, name)
   return column.data, column.rows
 end
 
+-- Where a string's bytes are; how many is in size_at.
+local function string_at(cap, id, what)
+  local handle = handle_of(cap, what)
+  id = tonumber(id)
+  if not id or id < 0 or id > M.NONE then error(what .. ": not an id", 3) end
+  return C.mic_capture_string(handle, id, size_at)
+end
+
 --- A string by its id; any bytes.  nil for an id that is none (capture.NONE, or past the last).
 function Capture:string(id)
-  local handle, size = handle_of(self, "string"), size_type()
-  id = tonumber(id)
-  if not id or id < 0 or id > M.NONE then error("string: not an id", 2) end
-  local bytes = C.mic_capture_string(handle, id, size)
-  if bytes ~= nil then return ffi.string(bytes, size[0]) end
+  local bytes = string_at(self, id, "string")
+  if bytes ~= nil then return ffi.string(bytes, size_at[0]) end
+end
+
+
+--- A string's bytes where the capture has them, and how many: a pointer that dies with close.  nil
+-- for an id that is none.  For what is handed to the core: names may have hundreds of MB.
+function Capture:bytes(id)
+  local bytes = string_at(self, id, "bytes")
+  if bytes ~= nil then return bytes, tonumber(size_at[0]) end
+end
+
+--- Iterate over a string's bytes as texts of at most 64 KiB, cut anywhere:
+-- `for piece in cap:pieces(id) do`.  No piece for an empty string and for an id that is none.
+function Capture:pieces(id)
+  local bytes, size = self:bytes(id)
+  local at = 0
+  return function()
+    if not bytes or at == size then return nil end
+    local part = math.min(size - at, PIECE)
+    at = at + part
+    return ffi.string(bytes + (at - part), part)
+  end
 end
 
 -- From a stack to its root; each parent is an earlier row, so this ends.
