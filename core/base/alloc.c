@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Chunks of an arena: large enough that their headers and tails do not count, small enough
  * that an arena for a few names costs nothing. */
@@ -51,6 +52,13 @@ void *mic_pages(size_t size) {
 
 void mic_pages_free(void *at, size_t size) {
   if (at) munmap(at, size);
+}
+
+void mic_drop(void *at, size_t size) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at;
+  uintptr_t first = (from + page - 1) / page * page, past = (from + size) / page * page;
+  /* Memory of calloc and mmap is private to the process: MADV_DONTNEED frees it (madvise(2)). */
+  if (past > first) madvise((char *)at + (first - from), past - first, MADV_DONTNEED);
 }
 
 char *mic_strndup(const char *bytes, size_t size) {

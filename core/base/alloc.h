@@ -21,6 +21,9 @@ char *mic_strndup(const char *bytes, size_t size); /* owns; NUL-terminated */
  * would keep it. */
 void *mic_pages(size_t size);
 void mic_pages_free(void *at, size_t size);
+/* Give back the pages that lie within bytes of an allocation which are not read any more; the
+ * allocation stays.  What it reads there from now on is not defined. */
+void mic_drop(void *at, size_t size);
 
 /* A growable array: `MIC_VEC(uint32_t) ids = {0};` `*mic_vec_push(&ids) = 7;` `ids.at[0]`.
  * Pointers into it are borrowed until the next push.  Freed by mic_vec_free. */

@@ -68,6 +68,11 @@ void mic_map_free(struct mic_map *map) {
 
 uint64_t mic_hash(const void *bytes, size_t size) { return XXH3_64bits(bytes, size); }
 
+struct mic_digest mic_digest(const void *bytes, size_t size) {
+  XXH128_hash_t h = XXH3_128bits(bytes, size);
+  return (struct mic_digest){{(uint32_t)h.low64, (uint32_t)(h.low64 >> 32), (uint32_t)h.high64}};
+}
+
 uint32_t mic_hash_key(const void *bytes, size_t size) {
   return (uint32_t)XXH3_64bits_withSeed(bytes, size, mic_index_secret[0]);
 }

@@ -51,6 +51,12 @@ struct mic_string mic_interner_at(const struct mic_interner *in, uint32_t id);
 void mic_interner_free(struct mic_interner *in);
 
 uint64_t mic_hash(const void *bytes, size_t size); /* XXH3, 64 bits */
+/* Stands for bytes of any length: 96 bits of XXH3, so that of 10^9 texts two meet with a chance of
+ * 10^-11 (n^2 / 2^97). */
+struct mic_digest {
+  uint32_t words[3];
+};
+struct mic_digest mic_digest(const void *bytes, size_t size);
 /* Another one in each run, as mic_index_mix: for keys of maps and indexes. */
 uint32_t mic_hash_key(const void *bytes, size_t size);
 

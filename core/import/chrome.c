@@ -12,8 +12,8 @@
 
 #include "base/map.h"
 #include "import/build.h"
+#include "import/chrome_async.h"
 #include "import/chrome_samples.h"
-#include "import/edges.h"
 #include "import/json_feed.h"
 
 /* Events are numbered in the order of zones (lanes.h). */
@@ -35,13 +35,6 @@ struct thread {
   uint64_t id;
   mic_lane_zones marks; /* spans, begins and ends; in the end zones */
 };
-struct async {
-  int64_t ts;
-  uint32_t key, thread;
-  uint32_t site;  /* of an end the name that it says, or MIC_NONE */
-  uint32_t order; /* and MIC_LANE_APART for an end */
-};
-
 struct event {
   char ph;
   bool has_ts, has_dur, has_args, bad_number;
@@ -68,8 +61,7 @@ struct chrome {
   MIC_VEC(struct process) processes;
   MIC_VEC(struct thread) threads;
   MIC_VEC(uint32_t) site_names; /* a site's name */
-  struct mic_interner keys;     /* of asynchronous zones */
-  MIC_VEC(struct async) asyncs;
+  struct mic_async async;
   int64_t first, last; /* of zones and samples */
   struct mic_chrome_samples beside;
 };
@@ -198,14 +190,12 @@ static void take_async(struct chrome *c, struct event *e, bool begins) {
   for (size_t i = 0; i < e->cat.count; i++) *mic_vec_push(id) = e->cat.at[i];
   for (size_t i = 0; i < sizeof e->pid; i++) *mic_vec_push(id) = ((const char *)&e->pid)[i];
   for (size_t i = 0; i < sizeof count; i++) *mic_vec_push(id) = ((const char *)&count)[i];
-  struct async async = {
-    .ts = e->ts,
-    .key = mic_intern(&c->keys, id->at, id->count),
-    .thread = thread_of(c, e->pid, e->tid),
-    .order = (uint32_t)(c->result->events & MIC_MARK_ORDER) | (begins ? 0 : MIC_LANE_APART),
-  };
-  async.site = begins ? site_of(c, e) : name_of(c, e);
-  *mic_vec_push(&c->asyncs) = async;
+  struct mic_digest key = mic_digest(id->at, id->count);
+  uint32_t thread = thread_of(c, e->pid, e->tid);
+  if (begins)
+    mic_async_begin(&c->async, key, e->ts, site_of(c, e), thread);
+  else
+    mic_async_end(&c->async, key, e->ts, name_of(c, e));
 }
 
 static void take_metadata(struct chrome *c, const struct event *e) {
@@ -447,43 +437,16 @@ static bool may_end(void *data) {
 
 /* ---- zones ---- */
 
-static int by_key(const void *a, const void *b) {
-  const struct async *x = a, *y = b;
-  if (x->key != y->key) return x->key < y->key ? -1 : 1;
-  if (x->ts != y->ts) return x->ts < y->ts ? -1 : 1;
-  uint32_t m = x->order & MIC_MARK_ORDER, n = y->order & MIC_MARK_ORDER;
-  return m < n ? -1 : m > n;
-}
-
-/* Of one id: zones of the threads that began them. */
-static void match_async(struct chrome *c) {
-  struct mic_edge_counts counts = {0};
-  mic_lane_zones marks = {0};
-  if (c->asyncs.count) qsort(c->asyncs.at, c->asyncs.count, sizeof *c->asyncs.at, by_key);
-  for (size_t i = 0; i < c->asyncs.count; i++) {
-    const struct async *async = &c->asyncs.at[i];
-    bool ends = async->order & MIC_LANE_APART;
-    /* The order tells the begin of a zone. */
-    mic_mark_add(&marks, ends ? MIC_MARK_END : MIC_MARK_BEGIN, async->ts, 0, async->site, i);
-    if (i + 1 < c->asyncs.count && c->asyncs.at[i + 1].key == async->key) continue;
-    mic_edges_match(&marks, c->site_names.at, &counts);
-    for (size_t k = 0; k < marks.count; k++) {
-      struct mic_lane_zone zone = marks.at[k];
-      const struct async *begin = &c->asyncs.at[zone.order];
-      zone.order = begin->order | MIC_LANE_APART;
-      *mic_vec_push(&c->threads.at[begin->thread].marks) = zone;
-    }
-    marks.count = 0;
-  }
-  c->result->unmatched_ends += counts.unmatched_ends;
-  mic_vec_free(&marks);
-  mic_vec_free(&c->asyncs);
+static void on_async(void *data, uint32_t thread, const struct mic_lane_zone *zone) {
+  struct chrome *c = data;
+  *mic_vec_push(&c->threads.at[thread].marks) = *zone;
 }
 
 static void match_ends(struct chrome *c) {
   struct mic_edge_counts counts = {0};
   for (size_t i = 0; i < c->threads.count; i++)
     mic_edges_match(&c->threads.at[i].marks, c->site_names.at, &counts);
+  mic_async_match(&c->async, c->site_names.at, on_async, c, &counts);
   c->result->unmatched_ends += counts.unmatched_ends;
 }
 
@@ -553,7 +516,6 @@ static int write_samples(struct chrome *c) {
 static int write_zones(struct chrome *c, const char *name, struct mic_error *err) {
   bool all = true;
   match_ends(c);
-  match_async(c);
   for (size_t i = 0; i < c->threads.count; i++) note_spans(c, &c->threads.at[i].marks);
   if (c->beside.ours && c->beside.zeroed && c->beside.zero_ns <= c->first)
     c->first = c->beside.zero_ns;
@@ -600,7 +562,6 @@ static void release(struct chrome *c) {
   mic_vec_free(&c->threads);
   mic_vec_free(&c->processes);
   mic_vec_free(&c->site_names);
-  mic_vec_free(&c->asyncs);
   mic_vec_free(&c->key);
   mic_vec_free(&c->event.name);
   mic_vec_free(&c->event.cat);
@@ -610,7 +571,7 @@ static void release(struct chrome *c) {
   mic_index_free(&c->by_tid);
   mic_map_free(&c->by_own_id);
   mic_chrome_samples_free(&c->beside);
-  mic_interner_free(&c->keys);
+  mic_async_free(&c->async);
   mic_build_free(c->build);
 }
 

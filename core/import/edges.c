@@ -1,5 +1,4 @@
 /* edges.c - begins and ends to spans. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -14,14 +13,6 @@ static int by_time(const void *a, const void *b) {
   if (x->start != y->start) return x->start < y->start ? -1 : 1;
   uint32_t m = x->order & MIC_MARK_ORDER, n = y->order & MIC_MARK_ORDER;
   return m < n ? -1 : m > n;
-}
-
-static void sort(mic_lane_zones *marks) {
-  for (size_t i = 1; i < marks->count; i++) {
-    if (by_time(&marks->at[i - 1], &marks->at[i]) <= 0) continue;
-    qsort(marks->at, marks->count, sizeof *marks->at, by_time);
-    return;
-  }
 }
 
 typedef MIC_VEC(uint32_t) open_marks;
@@ -63,13 +54,14 @@ static void drop_ends(mic_lane_zones *marks) {
     mark.order &= MIC_MARK_ORDER;
     marks->at[left++] = mark;
   }
+  mic_drop(marks->at + left, (marks->count - left) * sizeof *marks->at);
   marks->count = left;
 }
 
 void mic_edges_match(mic_lane_zones *marks, const uint32_t *name_of_site,
                      struct mic_edge_counts *counts) {
   open_marks open = {0};
-  sort(marks);
+  mic_lane_zones_sort(marks, by_time);
   for (size_t i = 0; i < marks->count; i++) {
     const struct mic_lane_zone *mark = &marks->at[i];
     enum mic_mark kind = kind_of(mark);

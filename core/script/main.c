@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -81,7 +82,13 @@ static int run(lua_State *L) {
   return 1;
 }
 
+/* Arrays that grow past 4 MiB lie in pages of their own, which grow in place and go when they are
+ * freed.  glibc begins so at 128 KiB but raises the limit to 32 MiB with what is freed, and then
+ * keeps copies of arrays that grew (mallopt(3), M_MMAP_THRESHOLD). */
+static void keep_large_arrays_apart(void) { mallopt(M_MMAP_THRESHOLD, 4 << 20); }
+
 int main(int argc, char **argv) {
+  keep_large_arrays_apart();
   lua_State *L = luaL_newstate();
   if (!L) {
     fputs("microscope: internal error: LuaJIT does not start (no memory)\n", stderr);

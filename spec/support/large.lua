@@ -153,6 +153,36 @@ local threads = chrome(function(i)
   return ('"ph":"X","name":"f","dur":0.5,"pid":1,"tid":%d'):format(i)
 end, 0.7)
 
+-- A zone each, of an event that begins it and one that ends it: begin(i), finish(i).
+local function zones(first_time, begin, finish)
+  return function(put, n)
+    put("[")
+    for i = 1, n do
+      local start = first_time(i, n)
+      put(i > 1 and ",\n{" or "{", begin(i), (',"ts":%.3f},\n{'):format(start), finish(i),
+        (',"ts":%.3f}'):format(start + 7))
+    end
+    put("]\n")
+  end
+end
+
+local function in_order(i) return i * 10 end
+-- All places of a ring, in steps of about two fifths of it.
+local function scattered(i, n) return (i * 7919 * 53) % n * 10 end
+
+local unsorted = zones(scattered,
+  function(i) return ('"ph":"B","name":"fn_%d","pid":1,"tid":1'):format(i % 500) end,
+  function() return '"ph":"E","pid":1,"tid":1' end)
+local function asynchronous(time, id)
+  return zones(time,
+    function(i)
+      return ('"ph":"b","cat":"c","id":"%s","name":"fn_%d","pid":1,"tid":1'):format(id(i), i % 500)
+    end,
+    function(i) return ('"ph":"e","cat":"c","id":"%s","pid":1,"tid":1'):format(id(i)) end)
+end
+local by_ids = asynchronous(in_order, function(i) return ("id-of-one-operation-%x"):format(i) end)
+local by_one_id = asynchronous(scattered, function() return "0x1" end)
+
 -- One event with n arguments, before n others.
 local function arguments(put, n)
   put('{"traceEvents":[{"ph":"X","name":"f","ts":1,"dur":1,"pid":1,"tid":1,"args":{"a":0')
@@ -199,6 +229,9 @@ M.kinds = {
   ["perf-script"] = perf_script,
   ["chrome complete"] = complete,
   ["chrome pairs"] = pairs_of,
+  ["chrome unsorted"] = unsorted,
+  ["chrome ids"] = by_ids,
+  ["chrome one id"] = by_one_id,
   ["chrome names"] = names,
   ["chrome threads"] = threads,
   ["chrome arguments"] = arguments,
