@@ -281,6 +281,12 @@ function Capture:bytes(id)
   if bytes ~= nil then return bytes, tonumber(size_at[0]) end
 end
 
+--- How many bytes a string has; 0 for an id that is none.
+function Capture:size(id)
+  string_at(self, id, "size")
+  return tonumber(size_at[0])
+end
+
 --- Iterate over a string's bytes as texts of at most 64 KiB, cut anywhere:
 -- `for piece in cap:pieces(id) do`.  No piece for an empty string and for an id that is none.
 function Capture:pieces(id)
@@ -321,6 +327,16 @@ local function pairs_of(cap, tab)
   local key, value, out = cap:array(tab, "key"), cap:array(tab, "value"), {}
   for i = 0, cap:rows(tab) - 1 do out[cap:string(key[i])] = cap:string(value[i]) end
   return out
+end
+
+--- A fact about the recording as the id of its string, or nil: facts of imported files may have any
+-- size.  Of several by one name it is the last.
+function Capture:fact(name)
+  text_argument(name, "fact")
+  local key, value = self:array("meta", "key"), self:array("meta", "value")
+  for i = self:rows("meta") - 1, 0, -1 do
+    if self:size(key[i]) == #name and self:string(key[i]) == name then return value[i] end
+  end
 end
 
 --- Facts about the recording: a table of texts by name (`host`, ...).

@@ -8,8 +8,9 @@
 --   first   FFI u32[locations + 1]: a location's frames are first[l] to first[l + 1] - 1
 --   at(number)  a frame
 --   each(fn)  calls fn(frame, number) in order, the reasons last: a frame is
---           {name=, file=, line=, start_line=, module=, location=, depth=, fn=, ending=}; file, fn,
---           module (rows) and lines are nil where they are not known
+--           {name=, rest=, file=, line=, start_line=, module=, location=, depth=, fn=, ending=}:
+--           it is called by the string `name` (an id), if any, and the text `rest` behind it;
+--           file, fn, module (rows) and lines are nil where they are not known
 --   path(stack, room)  the numbers of a stack's frames into room.at, an FFI u32[] that grows
 --           (frames.room() makes it), the innermost first; how many there are
 -- and frames.tree(cap, frames) a tree of them:
@@ -41,7 +42,7 @@ local function line_frame(cap, i, l)
   local start_line = cap:array("functions", "line")[fn]
   if module == NONE then module = cap:array("locations", "module")[l] end
   return {
-    name = cap:string(cap:array("functions", "name")[fn]),
+    name = cap:array("functions", "name")[fn],
     file = file ~= NONE and file or nil,
     line = line ~= 0 and line or nil,
     start_line = start_line ~= 0 and start_line or nil,
@@ -55,8 +56,10 @@ end
 -- A place without a function, by the name that reports give it.
 local function place_frame(cap, l)
   local module = cap:array("locations", "module")[l]
+  local name, rest = keys_query.place_parts(cap, l)
   return {
-    name = keys_query.place(cap, l).name,
+    name = name,
+    rest = rest,
     module = module ~= NONE and module or nil,
     location = l,
     depth = 0,
@@ -64,7 +67,7 @@ local function place_frame(cap, l)
 end
 
 local function reason_frame(ending)
-  return { name = "[" .. ends_query.reason(ending) .. "]", depth = 0, ending = ending }
+  return { rest = "[" .. ends_query.reason(ending) .. "]", depth = 0, ending = ending }
 end
 
 -- How many frames each location has, added up.

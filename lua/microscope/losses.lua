@@ -6,8 +6,6 @@
 
 local core = require("microscope.core")
 
-local utf8_length = require("microscope.report.text").utf8_length
-
 local C = core.C
 
 local M = {}
@@ -34,7 +32,7 @@ end
 local function other_texts(cap, tab, column)
   local ids, rows = cap:array(tab, column)
   for i = 0, rows - 1 do
-    if cap:string(ids[i]) ~= "" then return true end
+    if cap:size(ids[i]) > 0 then return true end
   end
   return false
 end
@@ -66,16 +64,11 @@ local function whole_ends(cap)
   return false
 end
 
--- A text that is no UTF-8.  Most have no byte above 127.
+-- A text that is no UTF-8.
 local function odd_bytes(cap)
   for id = 0, cap:rows("strings") - 1 do
-    local text = cap:string(id)
-    local at = text:find("[\128-\255]")
-    while at and at <= #text do
-      local size = utf8_length(text, at)
-      if not size then return true end
-      at = at + size
-    end
+    local bytes, size = cap:bytes(id)
+    if C.mic_utf8_find_odd(bytes, size) < size then return true end
   end
   return false
 end

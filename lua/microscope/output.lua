@@ -7,6 +7,7 @@
 local ffi = require("ffi")
 
 local core = require("microscope.core")
+local json = require("microscope.report.json")
 
 local C = core.C
 
@@ -14,8 +15,13 @@ local M = {}
 
 local handle_type = ffi.typeof("struct mic_output *[1]")
 
--- Pieces gathered in Lua before one call hands them over.
-local PIECES = 512
+-- Pieces gathered in Lua before one call hands them over, and bytes of the longest; a longer one
+-- is handed over as it is.
+local PIECES, LONGEST = 512, 1024
+
+-- Texts that are remembered at a time, and bytes of them all.
+local TEXTS, TEXTS_BYTES = 16384, 2 * 2 ^ 20
+local OF_A_TEXT, OF_A_LONG = 64, 512 -- bytes that one takes beside its own, or in its place
 
 local COMPRESSIONS = { plain = C.MIC_PLAIN, gzip = C.MIC_GZIP, zstd = C.MIC_ZSTD }
 
@@ -46,18 +52,41 @@ local function flush(out)
   C.mic_output_write(out._handle[0], text, #text)
 end
 
---- Write strings and numbers.  A failed write raises the error that `with` gives.
-function Output:write(...)
-  for i = 1, select("#", ...) do
-    self._count = self._count + 1
-    self._pieces[self._count] = (select(i, ...))
-  end
-  if self._count < PIECES then return end
-  flush(self)
-  if C.mic_output_failed(self._handle[0]) ~= 0 then
-    local _, err = self:finish()
+local function hand_over(out)
+  flush(out)
+  if C.mic_output_failed(out._handle[0]) ~= 0 then
+    local _, err = out:finish()
     error(err, 0)
   end
+end
+
+-- What is too long to be a Lua string: a string of a capture, or pieces that have one.
+local Long = {}
+Long.__index = Long
+
+local function write_long(out, long)
+  if not long.cap then return out:write(unpack(long)) end
+  hand_over(out)
+  C.mic_output_write_json(out._handle[0], long.cap:bytes(long.id))
+end
+
+--- Write strings, numbers, and what M.json and M.join give.  A failed write raises the error that
+-- `with` gives.
+function Output:write(...)
+  for i = 1, select("#", ...) do
+    local piece = (select(i, ...))
+    local kind = type(piece)
+    if kind == "table" then
+      write_long(self, piece)
+    elseif kind == "string" and #piece > LONGEST then
+      hand_over(self)
+      C.mic_output_write(self._handle[0], piece, #piece)
+    else
+      self._count = self._count + 1
+      self._pieces[self._count] = piece
+    end
+  end
+  if self._count >= PIECES then hand_over(self) end
 end
 
 --- The raw `struct mic_output *`, for writers in the core.
@@ -91,6 +120,46 @@ local function conclude(out, ok, result, err)
     return nil, err
   end
   return out:finish()
+end
+
+--- Pieces as one piece of Output:write.
+function M.join(...)
+  for i = 1, select("#", ...) do
+    if type((select(i, ...))) == "table" then return setmetatable({ ... }, Long) end
+  end
+  return table.concat({ ... })
+end
+
+--- What a string of a capture becomes between JSON's quotes, to be written: names may have hundreds
+-- of MB, and a long one is no Lua string on the way.
+function M.escaped(cap, id)
+  if cap:size(id) > LONGEST then return setmetatable({ cap = cap, id = id }, Long) end
+  return json.escape(cap:string(id))
+end
+
+--- A text as JSON, to be written: a string of a capture by its id, and a text behind it; either may
+-- be nil.
+function M.json(cap, id, rest)
+  if not id then return json.encode(rest) end
+  if cap:size(id) > LONGEST then
+    return M.join('"', M.escaped(cap, id), rest and json.escape(rest) or "", '"')
+  end
+  return json.encode(rest and cap:string(id) .. rest or cap:string(id))
+end
+
+--- A function that gives fn's text of a key, for texts that are written again and again: some MiB
+-- of them are remembered.  What fn gives is to be written; it may be a long one.
+function M.remembered(fn)
+  local texts, count, bytes = {}, 0, 0
+  return function(key)
+    local text = texts[key]
+    if text then return text end
+    text = fn(key)
+    if count == TEXTS or bytes > TEXTS_BYTES then texts, count, bytes = {}, 0, 0 end
+    texts[key], count = text, count + 1
+    bytes = bytes + (type(text) == "string" and #text or OF_A_LONG) + OF_A_TEXT
+    return text
+  end
 end
 
 --- Open path, give fn the output and finish it; fn that raises, or returns nil and an error,

@@ -5,14 +5,10 @@ local ffi = require("ffi")
 local capture = require("microscope.capture")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
-local json = require("microscope.report.json")
 local output = require("microscope.output")
 local text = require("microscope.report.text")
 
 local NONE = capture.NONE
-
--- Texts that are remembered at a time: some MiB of them.
-local REMEMBERED = 16384
 
 -- Nanoseconds as the format's microseconds, all digits of them.
 local function micros(ns)
@@ -40,28 +36,17 @@ local function ids_of(cap)
   return pids, tids
 end
 
--- A table of texts that are asked for again and again; it is begun anew when it has many.
-local function remembered(fn)
-  local texts, count = {}, 0
-  return function(key)
-    if texts[key] then return texts[key] end
-    if count == REMEMBERED then texts, count = {}, 0 end
-    texts[key], count = fn(key), count + 1
-    return texts[key]
-  end
-end
-
 local function write_names(cap, pids, tids, event)
   local name = cap:array("processes", "name")
   for p = 0, cap:rows("processes") - 1 do
     event('{"ph":"M","name":"process_name","pid":', pids[p], ',"args":{"name":',
-      json.encode(cap:string(name[p])), "}}")
+      output.json(cap, name[p]), "}}")
   end
   name = cap:array("threads", "name")
   local process = cap:array("threads", "process")
   for t = 0, cap:rows("threads") - 1 do
     event('{"ph":"M","name":"thread_name","pid":', pids[process[t]], ',"tid":', tids[t],
-      ',"args":{"name":', json.encode(cap:string(name[t])), "}}")
+      ',"args":{"name":', output.json(cap, name[t]), "}}")
   end
 end
 
@@ -74,23 +59,24 @@ local function write_zones(cap, pids, tids, zero, event)
   local process = cap:array("threads", "process")
   local name, category = cap:array("sites", "name"), cap:array("sites", "category")
   local open = 0xffffffffffffffffULL
-  local text_of = remembered(function(s)
-    return ('"name":%s,"cat":%s'):format(json.encode(cap:string(name[s])),
-      json.encode(cap:string(category[s])))
+  local text_of = output.remembered(function(s)
+    return output.join('"name":', output.json(cap, name[s]), ',"cat":',
+      output.json(cap, category[s]))
   end)
   for i = 0, rows - 1 do
     local t = thread[i]
-    local where = ('"pid":%.0f,"tid":%.0f,%s'):format(pids[process[t]], tids[t], text_of(site[i]))
+    local where, named = ('"pid":%.0f,"tid":%.0f,'):format(pids[process[t]], tids[t]),
+      text_of(site[i])
     if lane[i] > 0 then
       local id = (',"id":"0x%x","ts":'):format(i)
-      event('{"ph":"b",', where, id, micros(zero + start[i]), "}")
+      event('{"ph":"b",', where, named, id, micros(zero + start[i]), "}")
       if stop[i] ~= open then
-        event('{"ph":"e",', where, id, micros(zero + stop[i]), "}")
+        event('{"ph":"e",', where, named, id, micros(zero + stop[i]), "}")
       end
     elseif stop[i] == open then
-      event('{"ph":"B",', where, ',"ts":', micros(zero + start[i]), "}")
+      event('{"ph":"B",', where, named, ',"ts":', micros(zero + start[i]), "}")
     else
-      event('{"ph":"X",', where, ',"ts":', micros(zero + start[i]), ',"dur":',
+      event('{"ph":"X",', where, named, ',"ts":', micros(zero + start[i]), ',"dur":',
         micros(stop[i] - start[i]), "}")
     end
   end
@@ -99,10 +85,11 @@ end
 -- What tells a frame by its number: a capture's frames do not all fit in memory as texts.
 local function frame_texts(cap, frames)
   local name = cap:array("modules", "name")
-  return remembered(function(number)
+  return output.remembered(function(number)
     local frame = frames.at(number)
-    local module = frame.module and ',"category":' .. json.encode(cap:string(name[frame.module]))
-    return json.encode(frame.name) .. (module or "")
+    local called = output.json(cap, frame.name, frame.rest)
+    if not frame.module then return called end
+    return output.join(called, ',"category":', output.json(cap, name[frame.module]))
   end)
 end
 
@@ -121,10 +108,8 @@ local function write_samples(cap, tree, tids, zero, out, ctx)
   local time_ns, rows = cap:array("samples", "time_ns")
   local thread, stack = cap:array("samples", "thread"), cap:array("samples", "stack")
   local cpu, weight = cap:array("samples", "cpu"), cap:array("samples", "weight")
-  local source, names = cap:array("samples", "source"), {}
-  for s = 0, cap:rows("sources") - 1 do
-    names[s] = json.encode(cap:string(cap:array("sources", "name")[s]))
-  end
+  local source, name = cap:array("samples", "source"), cap:array("sources", "name")
+  local name_of = output.remembered(function(s) return output.json(cap, name[s]) end)
   out:write('"samples":[')
   local first, bare = true, 0
   for i = 0, rows - 1 do
@@ -133,7 +118,7 @@ local function write_samples(cap, tree, tids, zero, out, ctx)
       bare = bare + 1
     else
       out:write(first and "\n" or ",\n", '{"cpu":', cpu[i], ',"tid":', tids[thread[i]], ',"ts":',
-        micros(zero + time_ns[i]), ',"name":', names[source[i]], ',"sf":', node, ',"weight":',
+        micros(zero + time_ns[i]), ',"name":', name_of(source[i]), ',"sf":', node, ',"weight":',
         ("%.0f"):format(tonumber(weight[i])), "}")
       first = false
     end
@@ -147,7 +132,7 @@ local function write_facts(cap, zero, out)
   out:write('"displayTimeUnit":"ns",\n"otherData":{"exporter":"microscope","time_zero_ns":"',
     ("%.0f"):format(tonumber(zero)), '"')
   for i = 0, cap:rows("meta") - 1 do
-    out:write(",", json.encode(cap:string(key[i])), ":", json.encode(cap:string(value[i])))
+    out:write(",", output.json(cap, key[i]), ":", output.json(cap, value[i]))
   end
   out:write("},\n")
 end

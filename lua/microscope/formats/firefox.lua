@@ -88,11 +88,19 @@ local function new_strings(cap)
     end
     return of_text[text]
   end
-  -- Calls fn with each, in order; frame_name tells what a frame is called.
-  function M.each(frame_name, fn)
+  -- Calls fn(i, id, text) with each, in order, id being a string of the capture or nil, and text
+  -- what follows it; frame_at tells a frame.
+  function M.each(frame_at, fn)
     for i = 0, count - 1 do
       local kind, ref = kinds[i], refs[i]
-      fn(i, kind == STRING and cap:string(ref) or kind == FRAME and frame_name(ref) or texts[ref])
+      if kind == STRING then
+        fn(i, ref)
+      elseif kind == TEXT then
+        fn(i, nil, texts[ref])
+      else
+        local frame = frame_at(ref)
+        fn(i, frame.name, frame.rest)
+      end
     end
   end
   return M
@@ -100,46 +108,60 @@ end
 
 -- GNU build IDs as the format's debug ids: the first 16 bytes as a GUID in little-endian order.
 -- What a capture has in their place may be any text: that is none.
-local function breakpad_id(build_id)
-  if not build_id:match("^%x+$") then return "" end
-  local id = (build_id .. ("0"):rep(32)):sub(1, 32):upper()
+local function breakpad_id(cap, build_id)
+  local digits
+  for piece in cap:pieces(build_id) do
+    if not piece:match("^%x+$") then return "" end
+    digits = digits or piece
+  end
+  if not digits then return "" end
+  local id = (digits:sub(1, 32) .. ("0"):rep(32)):sub(1, 32):upper()
   local function pair(i) return id:sub(2 * i - 1, 2 * i) end
   return pair(4) .. pair(3) .. pair(2) .. pair(1) .. pair(6) .. pair(5) .. pair(8) .. pair(7)
     .. id:sub(17) .. "0"
 end
 
 local function write_libs(cap, out)
+  local path, name = cap:array("modules", "path"), cap:array("modules", "name")
+  local build_id = cap:array("modules", "build_id")
   out:write('"libs":[')
   for m = 0, cap:rows("modules") - 1 do
-    local path = json.encode(cap:string(cap:array("modules", "path")[m]))
-    local name = json.encode(cap:string(cap:array("modules", "name")[m]))
-    local id = cap:string(cap:array("modules", "build_id")[m])
-    out:write(m > 0 and ",\n" or "\n", '{"arch":"x86_64","name":', name, ',"path":', path,
-      ',"debugName":', name, ',"debugPath":', path, ',"breakpadId":"', breakpad_id(id),
-      '","codeId":', id ~= "" and json.encode(id) or "null", "}")
+    local called, at, id = output.json(cap, name[m]), output.json(cap, path[m]), build_id[m]
+    out:write(m > 0 and ",\n" or "\n", '{"arch":"x86_64","name":', called, ',"path":', at,
+      ',"debugName":', called, ',"debugPath":', at, ',"breakpadId":"', breakpad_id(cap, id),
+      '","codeId":', cap:size(id) > 0 and output.json(cap, id) or "null", "}")
   end
   out:write("],\n")
 end
 
--- Zones' categories: the texts, and by site's row the number.  "" is the one of all that has none.
+-- Zones' categories: the strings that name them, and by site's row the number.  The empty one is
+-- the one of all that has none.
 local function categories_of(cap)
   local category, sites = cap:array("sites", "category")
-  local out, of_site, seen = {}, {}, { [""] = OTHER }
-  for i, c in ipairs(CATEGORIES) do out[i] = c end
+  local out = { names = u32(sites + 1), count = 0, of_site = u32(sites + 1) }
+  local seen = u32(cap:rows("strings") + 1) -- numbers with 1 added
   for s = 0, sites - 1 do
-    local name = cap:string(category[s])
-    if not seen[name] then
-      seen[name] = #out
-      out[#out + 1] = { name, "blue" }
+    local id = category[s]
+    if seen[id] == 0 and cap:size(id) == 0 then seen[id] = OTHER + 1 end
+    if seen[id] == 0 then
+      out.names[out.count] = id
+      out.count = out.count + 1
+      seen[id] = #CATEGORIES + out.count
     end
-    of_site[s] = seen[name]
+    out.of_site[s] = seen[id] - 1
   end
-  local texts = {}
-  for i, c in ipairs(out) do
-    texts[i] = ('{"name":%s,"color":"%s","subcategories":["Other"]}'):format(json.encode(c[1]),
-      c[2])
+  return out
+end
+
+local function write_categories(cap, categories, out)
+  local function write(i, color, id, text)
+    out:write(i > 1 and "," or "", '{"name":', output.json(cap, id, text), ',"color":"', color,
+      '","subcategories":["Other"]}')
   end
-  return "[" .. table.concat(texts, ",") .. "]", of_site
+  out:write('"categories":[')
+  for i, c in ipairs(CATEGORIES) do write(i, c[2], nil, c[1]) end
+  for i = 0, categories.count - 1 do write(#CATEGORIES + 1, "blue", categories.names[i]) end
+  out:write("]")
 end
 
 -- Whether a frame's offset is an address in its module; addresses beyond 2^53 are none here, as
@@ -156,7 +178,8 @@ local function name_address(cap, frame)
   local addressed = is_addressed(cap, frame)
   if addressed then frame.module = cap:array("locations", "module")[frame.location] end
   if addressed and not frame.fn and cap:array("locations", "kind")[frame.location] == NATIVE then
-    frame.name = keys_query.hex(cap:array("locations", "offset")[frame.location])
+    frame.name = nil
+    frame.rest = keys_query.hex(cap:array("locations", "offset")[frame.location])
   end
   return frame
 end
@@ -223,7 +246,7 @@ local function functions_of(cap, frames, strings)
   frames.each(function(frame, number)
     name_address(cap, frame)
     local index = frame.fn and strings.string(name[frame.fn])
-      or frame.ending and strings.text(frame.name) or strings.frame(number)
+      or frame.ending and strings.text(frame.rest) or strings.frame(number)
     of_frame[number] = functions.of(index, frame.file and frame.file + 1 or 0,
       frame.module and frame.module + 1 or 0, frame.start_line or 0)
   end)
@@ -298,8 +321,10 @@ end
 
 local function write_strings(cap, frames, strings, out)
   out:write('"stringArray":[')
-  strings.each(function(number) return name_address(cap, frames.at(number)).name end,
-    function(i, text) out:write(i > 0 and ",\n" or "\n", json.encode(text)) end)
+  strings.each(function(number) return name_address(cap, frames.at(number)) end,
+    function(i, id, rest)
+      out:write(i > 0 and ",\n" or "\n", output.json(cap, id, rest))
+    end)
   out:write("]},\n")
 end
 
@@ -370,10 +395,10 @@ local function write_markers(cap, zones, parts, out)
   local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
   local open, count = 0xffffffffffffffffULL, zones.count
   out:write('"markers":{')
-  column(out, "data", count, function(i)
-    return '{"type":"zone","category":'
-      .. json.encode(cap:string(category[site[zones.rows[i]]])) .. "}"
+  local data_of = output.remembered(function(s)
+    return output.join('{"type":"zone","category":', output.json(cap, category[s]), "}")
   end)
+  column(out, "data", count, function(i) return data_of(site[zones.rows[i]]) end)
   column(out, "name", count, function(i)
     return parts.strings.string(name[site[zones.rows[i]]])
   end)
@@ -383,7 +408,7 @@ local function write_markers(cap, zones, parts, out)
     return at ~= open and millis(at) or "null"
   end)
   column(out, "phase", count, function(i) return stop[zones.rows[i]] ~= open and 1 or 2 end)
-  column(out, "category", count, function(i) return parts.categories[site[zones.rows[i]]] end)
+  column(out, "category", count, function(i) return parts.of_site[site[zones.rows[i]]] end)
   out:write('"length":', count, "}")
 end
 
@@ -392,17 +417,17 @@ local function write_thread(cap, t, parts, out)
   local stop, pid = cap:array("threads", "end_ns")[t], cap:array("processes", "pid")[p]
   local tid = cap:array("threads", "tid")[t]
   local open = 0xffffffffffffffffULL
-  local name = cap:string(cap:array("threads", "name")[t])
+  local name = cap:array("threads", "name")[t]
+  local unnamed = cap:size(name) == 0
   local process_stop = cap:array("processes", "end_ns")[p]
   out:write('{"processType":"default","processStartupTime":',
     millis(cap:array("processes", "start_ns")[p]), ',"processShutdownTime":',
     process_stop ~= open and millis(process_stop) or "null", ',"registerTime":',
     millis(cap:array("threads", "start_ns")[t]), ',"unregisterTime":',
     stop ~= open and millis(stop) or "null", ',"pausedRanges":[],"showMarkersInTimeline":true,',
-    '"name":', json.encode(name ~= "" and name or "thread"), ',"isMainThread":',
-    tostring(tid == pid), ',"processName":',
-    json.encode(cap:string(cap:array("processes", "name")[p])), ',"pid":"', pid,
-    parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
+    '"name":', unnamed and '"thread"' or output.json(cap, name), ',"isMainThread":',
+    tostring(tid == pid), ',"processName":', output.json(cap, cap:array("processes", "name")[p]),
+    ',"pid":"', pid, parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
   write_samples(cap, parts.tree, parts.lists[t] or { count = 0 }, parts.source, out)
   write_markers(cap, parts.zones[t] or { count = 0 }, parts, out)
   out:write("}")
@@ -430,7 +455,7 @@ local function repeated_pids(cap)
 end
 
 local function write_meta(cap, source, categories, out)
-  local meta = cap:meta()
+  local product, kernel = cap:fact("command") or cap:fact("program"), cap:fact("kernel")
   local clocks = cap:rows("clocks") > 0
   local realtime = clocks and tonumber(cap:array("clocks", "realtime_ns")[0]) or 0
   local duration = clocks and cap:array("clocks", "duration_ns")[0] or 0
@@ -438,22 +463,23 @@ local function write_meta(cap, source, categories, out)
     ',"interval":', source.period > 0 and source.unit == "ns" and millis(source.period) or "1",
     ',"startTime":', json.encode(realtime / 1e6), ',"profilingStartTime":0,"profilingEndTime":',
     millis(duration), ',"processType":0,"product":',
-    json.encode(meta.command or meta.program or "microscope"),
-    ',"stackwalk":1,"debug":false,"importedFrom":"microscope","oscpu":',
-    json.encode(meta.kernel and "Linux " .. meta.kernel or "Linux"),
-    ',"symbolicated":true,"symbolicationNotSupported":true,"usesOnlyOneStackType":true,',
+    product and output.json(cap, product) or '"microscope"',
+    ',"stackwalk":1,"debug":false,"importedFrom":"microscope","oscpu":"Linux',
+    kernel and output.join(" ", output.escaped(cap, kernel)) or "",
+    '","symbolicated":true,"symbolicationNotSupported":true,"usesOnlyOneStackType":true,',
     '"sourceCodeIsNotOnSearchfox":true,"extensions":{"id":[],"name":[],"baseURL":[],"length":0},',
-    '"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"},',
-    '"categories":', categories, ',"markerSchema":', SCHEMA, "},\n")
+    '"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"},')
+  write_categories(cap, categories, out)
+  out:write(',"markerSchema":', SCHEMA, "},\n")
 end
 
 local function write_all(cap, source, out)
   local frames = frames_query.of(cap)
   local tree = frames_query.tree(cap, frames)
   local strings = new_strings(cap)
-  local categories, of_site = categories_of(cap)
-  local parts = { tree = tree, source = source, strings = strings, lists = {}, categories = of_site,
-    zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
+  local categories = categories_of(cap)
+  local parts = { tree = tree, source = source, strings = strings, lists = {},
+    of_site = categories.of_site, zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
   for _, list in ipairs(frames_query.by_thread(cap, source.id)) do
     parts.lists[list.thread] = list
   end

@@ -3,7 +3,6 @@
 local capture = require("microscope.capture")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
-local json = require("microscope.report.json")
 local output = require("microscope.output")
 
 local UNITS = { cpu_ns = "nanoseconds", ns = "nanoseconds", bytes = "bytes" }
@@ -12,46 +11,67 @@ local function write_frames(cap, frames, out)
   local path = cap:array("files", "path")
   out:write('"shared":{"frames":[')
   frames.each(function(frame, number)
-    out:write(number > 0 and ",\n" or "\n", '{"name":', json.encode(frame.name))
-    if frame.file then out:write(',"file":', json.encode(cap:string(path[frame.file]))) end
+    out:write(number > 0 and ",\n" or "\n", '{"name":',
+      output.json(cap, frame.name, frame.rest))
+    if frame.file then out:write(',"file":', output.json(cap, path[frame.file])) end
     if frame.line then out:write(',"line":', frame.line) end
     out:write("}")
   end)
   out:write("\n]},\n")
 end
 
--- Paths that are remembered at a time, and frames of the longest of them: a few MiB of text.
-local PATHS, LONGEST = 4096, 256
+-- Frames of the longest path that is remembered, and what is of a longer one.
+local LONGEST, LONG = 256, "long"
 
 -- A function that writes a stack's frames from the outermost on.
 local function stack_writer(frames, out)
-  local room, texts, count, parts = frames_query.room(), {}, 0, {}
-  return function(stack)
-    if texts[stack] then return out:write(texts[stack]) end
+  local room, parts = frames_query.room(), {}
+  local text_of = output.remembered(function(stack)
     local depth = frames.path(stack, room)
-    if depth > LONGEST then
-      for i = depth - 1, 0, -1 do out:write(room.at[i], i > 0 and "," or "") end
-      return
-    end
+    if depth > LONGEST then return LONG end
     for i = 1, depth do parts[i] = room.at[depth - i] end
-    if count == PATHS then texts, count = {}, 0 end
-    texts[stack], count = table.concat(parts, ",", 1, depth), count + 1
-    out:write(texts[stack])
+    return table.concat(parts, ",", 1, depth)
+  end)
+  return function(stack)
+    local text = text_of(stack)
+    if text ~= LONG then return out:write(text) end
+    local depth = frames.path(stack, room)
+    for i = depth - 1, 0, -1 do out:write(room.at[i], i > 0 and "," or "") end
   end
 end
 
-local function profile_name(cap, thread, source, sources)
-  local process = cap:array("threads", "process")[thread]
-  local name = cap:string(cap:array("threads", "name")[thread])
-  local tid, program = cap:array("threads", "tid")[thread],
-    cap:string(cap:array("processes", "name")[process])
-  if program ~= "" and program ~= name then name = program .. " / " .. name end
-  if tid ~= 0 then name = ("%s (%d)"):format(name, tid) end
-  if name == "" then name = cap:string(cap:array("sources", "name")[source])
-  elseif sources > 1 then
-    name = name .. ", " .. cap:string(cap:array("sources", "name")[source])
+-- Whether two strings are the same bytes; a capture may have one twice.
+local function same(cap, a, b)
+  if a == b or cap:size(a) ~= cap:size(b) then return a == b end
+  local next_a, next_b = cap:pieces(a), cap:pieces(b)
+  while true do
+    local piece = next_a()
+    if piece ~= next_b() then return false end
+    if not piece then return true end
   end
-  return name
+end
+
+-- "PROGRAM / THREAD (TID), SOURCE", of which each may be missing.
+local function profile_name(cap, thread, source, sources)
+  local name, tid = cap:array("threads", "name")[thread], cap:array("threads", "tid")[thread]
+  local process = cap:array("threads", "process")[thread]
+  local program = cap:array("processes", "name")[process]
+  local has_program = cap:size(program) > 0 and not same(cap, program, name)
+  local bare = not has_program and cap:size(name) == 0 and tid == 0
+  local parts = { '"' }
+  local function add(part) parts[#parts + 1] = part end
+  if has_program then
+    add(output.escaped(cap, program))
+    add(" / ")
+  end
+  add(output.escaped(cap, name))
+  if tid ~= 0 then add((" (%d)"):format(tid)) end
+  if bare or sources > 1 then
+    add(bare and "" or ", ")
+    add(output.escaped(cap, cap:array("sources", "name")[source]))
+  end
+  add('"')
+  return output.join(unpack(parts))
 end
 
 -- A profile: the samples of a thread, one after the other.
@@ -61,7 +81,7 @@ local function write_profile(cap, frames, list, source, sources, out)
   local write_stack, total = stack_writer(frames, out), 0
   for i = 0, list.count - 1 do total = total + tonumber(weight[list.rows[i]]) end
   out:write('{"type":"sampled","name":',
-    json.encode(profile_name(cap, list.thread, source, sources)), ',"unit":"',
+    profile_name(cap, list.thread, source, sources), ',"unit":"',
     UNITS[unit] or "none", '","startValue":0,"endValue":', ("%.0f"):format(total), ',"samples":[')
   for i = 0, list.count - 1 do
     out:write(i > 0 and ",\n[" or "\n[")
@@ -77,9 +97,10 @@ end
 
 local function write_all(cap, out, ctx)
   local frames = frames_query.of(cap)
-  local meta, sources, first = cap:meta(), cap:rows("sources"), true
+  local sources, first = cap:rows("sources"), true
+  local name = cap:fact("command") or cap:fact("program")
   out:write('{"$schema":"https://www.speedscope.app/file-format-schema.json",\n',
-    '"exporter":"microscope",\n"name":', json.encode(meta.command or meta.program or ctx.name),
+    '"exporter":"microscope",\n"name":', output.json(cap, name, not name and ctx.name or nil),
     ",\n")
   write_frames(cap, frames, out)
   out:write('"profiles":[')

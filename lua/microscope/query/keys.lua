@@ -30,7 +30,7 @@ M.FUNCTION, M.LINE, M.PLACE = 0, 1, 2
 M.ENDS = 256
 
 local NONE = 0xffffffff
-local SIGNAL = 1 -- MIC_LOCATION_SIGNAL
+local SIGNAL, NAMED = 1, 4 -- mic_location
 
 local u32, u8 = ffi.typeof("uint32_t[?]"), ffi.typeof("uint8_t[?]")
 
@@ -189,26 +189,37 @@ local function module_name(cap, module)
   return cap:string(cap:array("modules", "name")[module])
 end
 
+-- A place that is called by what it is, not by a string of the capture.
+local function described(kind, offset)
+  if kind == SIGNAL then return "[signal]", true end
+  if kind == 2 then return ("[anon %s]"):format(M.hex(offset)), true end
+  if kind == 3 then return ("[unmapped %s]"):format(M.hex(offset)), true end
+  -- A later version's kind: what its offset means is not known.
+  return ("[place of kind %d]"):format(kind)
+end
+
 --- Whether a place of this kind (locations.kind) is code of a module.
 function M.is_in_module(kind) return C.mic_location_in_module(kind) ~= 0 end
 
 --- An offset as 0x and hex digits.
 function M.hex(offset) return ("0x%s"):format(bit.tohex(offset):gsub("^0+(.)", "%1")) end
 
-local function place(cap, l)
+--- What a location without a function is called: the id of the string that its name begins with,
+-- or nil, and the text behind it, or nil; and whether it is of no module, whatever the row says.
+function M.place_parts(cap, l)
   local kind = cap:array("locations", "kind")[l]
-  local module = cap:array("locations", "module")[l]
   local offset = cap:array("locations", "offset")[l]
-  local name = module_name(cap, module)
-  if M.is_in_module(kind) then
-    return { name = name .. "+" .. M.hex(offset), module = name }
-  end
-  if kind == SIGNAL then return { name = "[signal]", module = "" } end
-  if kind == 2 then return { name = ("[anon %s]"):format(M.hex(offset)), module = "" } end
-  if kind == 3 then return { name = ("[unmapped %s]"):format(M.hex(offset)), module = "" } end
-  if kind == 4 then return { name = cap:string(tonumber(offset)), module = name } end
-  -- A later version's kind: what its offset means is not known.
-  return { name = ("[place of kind %d]"):format(kind), module = name }
+  if kind == NAMED then return tonumber(offset) end
+  if not M.is_in_module(kind) then return nil, described(kind, offset) end
+  local module = cap:array("locations", "module")[l]
+  local name = module ~= NONE and cap:array("modules", "name")[module] or nil
+  return name, "+" .. M.hex(offset)
+end
+
+local function place(cap, l)
+  local id, rest, bare = M.place_parts(cap, l)
+  local module = bare and "" or module_name(cap, cap:array("locations", "module")[l])
+  return { name = (id and cap:string(id) or "") .. (rest or ""), module = module }
 end
 
 --- What a location without a function is called: {name=, module= (its name)}.

@@ -182,7 +182,8 @@ function M.cpu_source(cap)
   for _, source in ipairs(sources) do
     if source.is_cpu then return source end
   end
-  local preferred = facts(cap, "meta").default_source
+  local fact = cap:fact("default_source")
+  local preferred = fact and cap:string(fact)
   for _, source in ipairs(sources) do
     if source.name == preferred then return source end
   end

@@ -2,7 +2,13 @@
 --
 -- Objects are arrays of pairs {key, value, key, value, ...} under M.object, arrays under
 -- M.array, so that the same report gives the same bytes.  Strings are bytes from outside:
--- what is no UTF-8 is written as U+FFFD, as JSON has no bytes.
+-- what is no UTF-8 is written as U+FFFD, as JSON has no bytes (core/import/json_text.h).
+
+local ffi = require("ffi")
+
+local core = require("microscope.core")
+
+local C = core.C
 
 local M = {}
 
@@ -22,36 +28,22 @@ function M.object(pairs_of) return setmetatable(pairs_of, Object) end
 --- An array of a list.
 function M.array(list) return setmetatable(list, Array) end
 
-local SHORT = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+-- Where the core writes what texts become, and how far it has read them.
+local ROOM = 16 * 1024
+local room, at = ffi.new("char[?]", ROOM), ffi.new("uint64_t[1]")
 
-local function escape(c) return SHORT[c] or ("\\u%04x"):format(c:byte()) end
-
--- The code point of a sequence of two or three bytes of UTF-8.
-local function code_point(sequence)
-  local a, b, c = sequence:byte(1, 3)
-  return c and a % 0x10 * 0x1000 + b % 0x40 * 0x40 + c % 0x40 or a % 0x20 * 0x40 + b % 0x40
-end
-
--- Text with every sequence that is no UTF-8 replaced, and escaped what a terminal would act on.
-local function valid_utf8(value, text)
-  local out, at = {}, 1
-  while at <= #value do
-    local size = text.utf8_length(value, at)
-    local piece = size and value:sub(at, at + size - 1) or "\xef\xbf\xbd"
-    if text.is_control(piece) then piece = ("\\u%04x"):format(code_point(piece)) end
-    out[#out + 1] = piece
-    at = at + (size or 1)
+--- What a text becomes between JSON's quotes.
+function M.escape(text)
+  if not text:find('[%z\1-\31"\\\127-\255]') then return text end
+  local parts = {}
+  at[0] = 0
+  while at[0] < #text do
+    parts[#parts + 1] = ffi.string(room, C.mic_json_text(text, #text, at, room, ROOM))
   end
-  return table.concat(out)
+  return table.concat(parts)
 end
 
-local function string_text(value)
-  value = value:gsub('[%z\1-\31"\\\127]', escape)
-  if value:find("[\128-\255]") then
-    value = valid_utf8(value, require("microscope.report.text"))
-  end
-  return '"' .. value .. '"'
-end
+local function string_text(value) return '"' .. M.escape(value) .. '"' end
 
 -- Whole numbers without an exponent; others with as many digits as a double holds.
 local function number_text(value)
@@ -107,6 +99,7 @@ M.write = write
 
 --- The JSON text of a value.
 function M.encode(value)
+  if type(value) == "string" then return string_text(value) end
   local parts = {}
   write(value, function(text) parts[#parts + 1] = text end)
   return table.concat(parts)

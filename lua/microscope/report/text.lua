@@ -53,33 +53,16 @@ function M.percent(share)
   return ("%.1f %%"):format(value)
 end
 
+local text_type = ffi.typeof("const char *")
+
 --- A sequence of UTF-8 (RFC 3629) at a byte: its length, or nil when it is none.
 function M.utf8_length(text, at)
-  local first = text:byte(at)
-  if first < 0x80 then return 1 end
-  local size = first >= 0xc2 and first < 0xe0 and 2 or first >= 0xe0 and first < 0xf0 and 3
-    or first >= 0xf0 and first < 0xf5 and 4
-  if not size then return nil end
-  for i = at + 1, at + size - 1 do
-    local byte = text:byte(i)
-    if not byte or byte < 0x80 or byte > 0xbf then return nil end
-  end
-  local second = text:byte(at + 1)
-  -- Overlong forms, surrogates, and what is past U+10FFFF.
-  if first == 0xe0 and second < 0xa0 or first == 0xed and second > 0x9f
-    or first == 0xf0 and second < 0x90 or first == 0xf4 and second > 0x8f then
-    return nil
-  end
-  return size
+  local length = C.mic_utf8_length(ffi.cast(text_type, text) + (at - 1), #text - at + 1)
+  return length > 0 and length or nil
 end
 
---- Whether a UTF-8 sequence is acted on rather than shown:
--- C1 controls (U+0080-9F), line and paragraph separators (U+2028-9), and the marks that turn
--- the direction of what follows (U+200E-F, U+202A-E, U+2066-9).
-function M.is_control(sequence)
-  return sequence:match("^\xc2[\x80-\x9f]$") or sequence:match("^\xe2\x80[\x8e\x8f\xa8-\xae]$")
-    or sequence:match("^\xe2\x81[\xa6-\xa9]$")
-end
+--- Whether a UTF-8 sequence is acted on rather than shown (core/base/utf8.h).
+function M.is_control(sequence) return C.mic_utf8_is_control(sequence, #sequence) ~= 0 end
 
 local SHORT = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
