@@ -272,11 +272,9 @@ static bool is_access(uint64_t source) {
 static void count_parts(struct mic_perfdata *p, const struct mic_perfdata_event *event,
                         const struct mic_record *record) {
   uint64_t type = event->layout.sample_type;
-  p->result->samples++;
   /* Of an event without any the kernel writes 4 bytes of 0 (perf_output_sample). */
   if (record->raw_size > NO_RAW_BYTES) p->result->fields++;
   if (type & PERF_SAMPLE_BRANCH_STACK && !has_call_stack(event)) p->result->branches++;
-  if (type & PERF_SAMPLE_READ) p->result->reads++;
   /* perf asks for addresses and accesses with --call-graph dwarf too, where there are none. */
   if (record->data_addr || is_access(record->data_source) ||
       type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_TRANSACTION |
@@ -286,6 +284,56 @@ static void count_parts(struct mic_perfdata *p, const struct mic_perfdata_event 
 }
 
 _Static_assert((int)MIC_RECORD_REGS == (int)MIC_REG_COUNT, "one register order on both floors");
+
+static void give_sample(struct mic_perfdata *p, struct mic_perfdata_event *event,
+                        struct mic_target_sample *sample, uint64_t weight) {
+  if (!source_of(p, event)) {
+    mic_target_problem(p->target, "samples of more than 255 events are left out", 1);
+    return;
+  }
+  sample->source = (uint8_t)event->source;
+  sample->weight = weight;
+  p->result->samples++;
+  mic_target_sample(p->target, sample);
+}
+
+/* What an event has counted since its last sample. */
+static uint64_t counted_since(struct mic_perfdata *p, uint64_t id, uint64_t value) {
+  uint32_t next = (uint32_t)p->counted.count;
+  uint32_t at = mic_map_intern(&p->counted_by_id, id, 0, next, NULL);
+  if (at == next) *mic_vec_push(&p->counted) = 0;
+  uint64_t since = value - p->counted.at[at];
+  p->counted.at[at] = value;
+  return since;
+}
+
+/* A sample that tells what its event, or each of its group, has counted is one of each that
+ * counted, and weighs what it did: as perf has it, for periods are of the group's first alone. */
+static void give_counts(struct mic_perfdata *p, const struct mic_perfdata_event *event,
+                        const struct mic_record *record, struct mic_target_sample *sample) {
+  for (uint32_t i = 0; i < record->read_count; i++) {
+    uint64_t id, value = mic_perf_read_value(&event->more, record, i, &id);
+    uint32_t of = mic_map_get(&p->by_id, id, 0);
+    if (of == MIC_NONE) {
+      p->result->reads++;
+      continue;
+    }
+    uint64_t weight = counted_since(p, id, value);
+    if (weight) give_sample(p, &p->events.at[of], sample, weight);
+  }
+}
+
+static void copy_stack(const struct mic_record *record, struct mic_target_sample *sample) {
+  sample->fault = fault_of(record);
+  sample->regs.known = record->regs.known;
+  memcpy(sample->regs.r, record->regs.r, sizeof sample->regs.r);
+  sample->stack = (struct mic_stack_copy){
+    .bytes = record->stack,
+    .address = record->regs.r[MIC_REG_RSP],
+    .size = record->stack ? record->stack_size : 0,
+    .full = record->stack_full,
+  };
+}
 
 static void take_sample(struct mic_perfdata *p, struct mic_perfdata_event *event,
                         const struct mic_record *record) {
@@ -297,14 +345,8 @@ static void take_sample(struct mic_perfdata *p, struct mic_perfdata_event *event
     .pid = record->pid,
     .tid = record->tid,
     .cpu = (uint16_t)record->cpu,
-    .weight = type & PERF_SAMPLE_PERIOD ? record->period : event->period,
     .chain = &chain,
   };
-  if (!source_of(p, event)) {
-    mic_target_problem(p->target, "samples of more than 255 events are left out", 1);
-    return;
-  }
-  sample.source = (uint8_t)event->source;
   count_parts(p, event, record);
   if (mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER) {
     p->result->guests++;
@@ -312,18 +354,12 @@ static void take_sample(struct mic_perfdata *p, struct mic_perfdata_event *event
   } else {
     make_chain(p, event, record, &chain);
   }
-  if (chain.unwind) {
-    sample.fault = fault_of(record);
-    sample.regs.known = record->regs.known;
-    memcpy(sample.regs.r, record->regs.r, sizeof sample.regs.r);
-    sample.stack = (struct mic_stack_copy){
-      .bytes = record->stack,
-      .address = record->regs.r[MIC_REG_RSP],
-      .size = record->stack ? record->stack_size : 0,
-      .full = record->stack_full,
-    };
-  }
-  mic_target_sample(p->target, &sample);
+  if (chain.unwind) copy_stack(record, &sample);
+  /* Without ids it is the event's own count, of which the period tells the same. */
+  if (record->reads && event->more.read_format & PERF_FORMAT_ID)
+    give_counts(p, event, record, &sample);
+  else
+    give_sample(p, event, &sample, type & PERF_SAMPLE_PERIOD ? record->period : event->period);
 }
 
 /* ---- losses ---- */
@@ -475,6 +511,8 @@ static void release(struct mic_perfdata *p) {
   mic_kernel_names_free(p->kernel);
   mic_vec_free(&p->events);
   mic_map_free(&p->by_id);
+  mic_map_free(&p->counted_by_id);
+  mic_vec_free(&p->counted);
   mic_interner_free(&p->paths);
   mic_vec_free(&p->build_ids);
   mic_interner_free(&p->made);

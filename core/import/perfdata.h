@@ -37,7 +37,7 @@ struct mic_perfdata_result {
   uint64_t branches; /* samples with branch stacks */
   uint64_t calls;    /* samples of --call-graph lbr that have no branches */
   uint64_t deferred; /* samples whose user stack came in a later record */
-  uint64_t reads;    /* samples with the counts of a group */
+  uint64_t reads;    /* counts that samples hold, of events that the file does not tell */
   uint64_t extras;   /* samples with weights, data sources, addresses and the like */
   uint64_t others;   /* records of other kinds: context switches, cgroups, BPF programs */
   uint64_t guests;   /* samples of virtual machines, whose stacks are left out */

@@ -72,7 +72,9 @@ struct mic_perfdata {
   char host[256];             /* where it was recorded; "": not told (HOST_NAME_MAX is 64) */
   uint64_t ended_wall_ns;     /* when the file was last written, by the wall clock; 0: not known */
   MIC_VEC(struct mic_perfdata_event) events;
-  struct mic_map by_id;      /* an event's id -> its number */
+  struct mic_map by_id;         /* an event's id -> its number */
+  struct mic_map counted_by_id; /* an event's id -> its number among counted */
+  MIC_VEC(uint64_t) counted; /* what events of PERF_SAMPLE_READ had counted at their last sample */
   struct mic_interner paths; /* of build IDs, by the same number */
   MIC_VEC(struct mic_perfdata_build_id) build_ids;
   struct mic_interner made;      /* path and build ID of files without inode -> number */

@@ -131,18 +131,41 @@ static void skip_words(struct mic_cursor *c, uint64_t count) {
 
 static uint64_t bits(uint64_t value) { return (uint64_t)__builtin_popcountll(value); }
 
-/* Counts of the event or of its group (perf_output_read). */
-static void skip_read(uint64_t format, struct mic_cursor *c) {
-  uint64_t times = bits(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
-  uint64_t each = 1 + bits(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
-  if (!(format & PERF_FORMAT_GROUP)) {
-    skip_words(c, times + each);
-    return;
+static uint64_t times_of(uint64_t format) {
+  return bits(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+}
+
+/* A value, the event's id and what it lost. */
+static uint64_t words_of(uint64_t format) {
+  return 1 + bits(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
+}
+
+/* Counts of the event, or of its group (perf_output_read): {value, times, id, lost}, or how many,
+ * the times, and {value, id, lost} of each. */
+static void read_counts(uint64_t format, struct mic_cursor *c, struct mic_record *record) {
+  uint64_t count = 1, words = words_of(format);
+  if (format & PERF_FORMAT_GROUP) {
+    count = mic_cursor_u64(c);
+    skip_words(c, times_of(format));
+    if (count > mic_cursor_left(c) / 8 / words) c->bad = true;
+  } else {
+    words += times_of(format);
   }
-  uint64_t count = mic_cursor_u64(c);
-  skip_words(c, times);
-  if (count > mic_cursor_left(c) / 8) c->bad = true;
-  skip_words(c, c->bad ? 0 : count * each);
+  if (c->bad) return;
+  record->reads = mic_cursor_take(c, (size_t)(count * words) * 8);
+  record->read_count = (uint32_t)count;
+}
+
+uint64_t mic_perf_read_value(const struct mic_perf_more *more, const struct mic_record *record,
+                             uint32_t i, uint64_t *id) {
+  uint64_t format = more->read_format, value;
+  const uint8_t *at = record->reads + (size_t)i * words_of(format) * 8;
+  memcpy(&value, at, sizeof value);
+  at += 8;
+  if (!(format & PERF_FORMAT_GROUP)) at += times_of(format) * 8;
+  *id = 0;
+  if (format & PERF_FORMAT_ID) memcpy(id, at, sizeof *id);
+  return value;
 }
 
 /* from, to, flags of each branch, then counters of each. */
@@ -193,7 +216,7 @@ static void read_sample(const struct mic_perf_layout *layout, const struct mic_p
   if (has(layout, PERF_SAMPLE_STREAM_ID)) mic_cursor_u64(c);
   if (has(layout, PERF_SAMPLE_CPU)) read_pair(c, &record->cpu, &zero);
   if (has(layout, PERF_SAMPLE_PERIOD)) record->period = mic_cursor_u64(c);
-  if (more && has(layout, PERF_SAMPLE_READ)) skip_read(more->read_format, c);
+  if (more && has(layout, PERF_SAMPLE_READ)) read_counts(more->read_format, c, record);
   if (has(layout, PERF_SAMPLE_CALLCHAIN)) read_chain(c, record);
   if (has(layout, PERF_SAMPLE_RAW)) read_raw(c, record);
   if (more && has(layout, PERF_SAMPLE_BRANCH_STACK))

@@ -102,6 +102,8 @@ struct mic_record {
   uint32_t branch_count;
   const uint8_t *raw; /* RAW; NULL without */
   uint32_t raw_size;
+  const uint8_t *reads; /* READ: what mic_perf_read_value takes apart; NULL without */
+  uint32_t read_count;  /* of its events: 1, or as many as are in its group */
 };
 
 /* The sample_type bits a layout may hold: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD
@@ -119,6 +121,11 @@ int mic_perf_decode_more(const struct mic_perf_layout *layout, const struct mic_
                          const void *bytes, size_t size, struct mic_record *record,
                          struct mic_error *err);
 uint64_t mic_perf_sample_all(void); /* the bits that such a layout may hold */
+
+/* The i-th of a sample's read_count values, what its event had counted by then, and the event's id
+ * (0 where read_format has no PERF_FORMAT_ID). */
+uint64_t mic_perf_read_value(const struct mic_perf_more *more, const struct mic_record *record,
+                             uint32_t i, uint64_t *id);
 
 /* Only time, id and kind of a record, without the rest: what ordering needs.  False when it does
  * not hold together. */

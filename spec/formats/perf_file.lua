@@ -5,7 +5,8 @@ local ffi = require("ffi")
 local M = {}
 
 -- PERF_SAMPLE_*, PERF_RECORD_* and their kin (include/uapi/linux/perf_event.h).
-M.IP, M.TID, M.TIME, M.CALLCHAIN, M.PERIOD, M.BRANCH_STACK = 1, 2, 4, 32, 256, 2048
+M.IP, M.TID, M.TIME, M.READ, M.CALLCHAIN, M.PERIOD = 1, 2, 4, 16, 32, 256
+M.BRANCH_STACK = 2048
 M.RAW, M.DATA_SRC, M.CGROUP = 2 ^ 10, 2 ^ 15, 2 ^ 21
 M.KERNEL, M.USER, M.USER_DEFERRED = -128LL, -512LL, -640LL
 local SAMPLE_ID_ALL = 2 ^ 18
@@ -55,23 +56,23 @@ function M.deferred(r)
   return record(DEFERRED, IN_USER, u64(r.cookie) .. u64(#ips) .. table.concat(ips) .. trailer(r))
 end
 
---- {pid, time, chain, user, branches, rest}: the chain has its marks; branches are {from, to};
--- rest are the bytes of what options.rest adds.
+--- {pid, time, chain, user, read, branches, rest}: the chain has its marks; read are the bytes of
+-- what options.read adds; branches are {from, to}; rest are the bytes of what options.rest adds.
 function M.sample(r)
   local chain, branches = {}, {}
   for i, ip in ipairs(r.chain) do chain[i] = u64(ip) end
   for i, b in ipairs(r.branches or {}) do branches[i] = u64(b[1]) .. u64(b[2]) .. u64(0) end
   return record(SAMPLE, r.user and IN_USER or IN_KERNEL, u64(r.chain[2]) .. u32(r.pid) .. u32(r.pid)
-    .. u64(r.time) .. u64(1000) .. u64(#chain) .. table.concat(chain)
+    .. u64(r.time) .. u64(1000) .. (r.read or "") .. u64(#chain) .. table.concat(chain)
     .. (r.branches and u64(#branches) .. table.concat(branches) or "")
     .. (r.rest or ""))
 end
 
-local function attr(branches, rest)
+local function attr(branches, rest, read)
   local type = M.IP + M.TID + M.TIME + M.PERIOD + M.CALLCHAIN
   if branches then type = type + M.BRANCH_STACK end
-  type = type + (rest or 0)
-  return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(0) .. u64(SAMPLE_ID_ALL)
+  type = type + (rest or 0) + (read and M.READ or 0)
+  return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(read or 0) .. u64(SAMPLE_ID_ALL)
     .. ("\0"):rep(24) .. u64(branches or 0) .. ("\0"):rep(32)
 end
 
@@ -88,12 +89,16 @@ local function build_ids(list)
 end
 
 --- The bytes of a perf.data: records, options {build_ids = {{path, hex}...}, branches =
--- branch_sample_type, rest = another bit of sample_type, folder = HEADER_DIR_FORMAT's version}.
+-- branch_sample_type, rest = another bit of sample_type, read = read_format, ids = of the event, folder = HEADER_DIR_FORMAT's version}.
 function M.bytes(records, options)
   options = options or {}
-  local data, attrs = table.concat(records), attr(options.branches, options.rest)
-  attrs = attrs .. u64(0) .. u64(0)
-  local at, flags, features = 104 + #attrs, 0, {}
+  local data, attrs = table.concat(records), attr(options.branches, options.rest, options.read)
+  -- The ids lie behind the attributes.
+  local ids = {}
+  for i, id in ipairs(options.ids or {}) do ids[i] = u64(id) end
+  ids = table.concat(ids)
+  attrs = attrs .. u64(104 + #attrs + 16) .. u64(#ids)
+  local at, flags, features = 104 + #attrs + #ids, 0, {}
   if options.build_ids then flags, features[1] = 2 ^ 2, build_ids(options.build_ids) end
   if options.folder then
     flags, features[#features + 1] = flags + 2 ^ 24, u64(options.folder)
@@ -105,7 +110,7 @@ function M.bytes(records, options)
     offset = offset + #bytes
   end
   return table.concat { "PERFILE2", u64(104), u64(#attrs), u64(104), u64(#attrs), u64(at),
-    u64(#data), u64(0), u64(0), u64(flags), u64(0), u64(0), u64(0), attrs, data,
+    u64(#data), u64(0), u64(0), u64(flags), u64(0), u64(0), u64(0), attrs, ids, data,
     table.concat(sections), content }
 end
 

@@ -210,6 +210,41 @@ describe("the kernel's code in perf.data:", function()
       beside("raw", perf_file.RAW, { none, some }))
   end)
 
+  it("gives each event of a group the samples in which it counted", function()
+    local group, id = 2 ^ 3, 2 ^ 2 -- PERF_FORMAT_*
+    local function sample(time, ...)
+      local values, words = { ... }, {}
+      for i, value in ipairs(values) do words[i] = perf_file.u64(value) end
+      return perf_file.sample { pid = 7, time = time, user = true,
+        read = perf_file.u64(#values / 2) .. table.concat(words),
+        chain = { perf_file.USER, 0x402010ULL } }
+    end
+    local function weights(ours)
+      local out = {}
+      for i, s in ipairs(ours) do out[i] = s.time .. " " .. s.period end
+      return out
+    end
+    local records = begin()
+    -- {value, id}: 77 is an event of no attributes.
+    records[#records + 1] = sample(10, 500, 41, 3, 42, 1, 77)
+    records[#records + 1] = sample(20, 1500, 41, 3, 42, 1, 77)
+    records[#records + 1] = sample(30, 1500, 41, 5, 42, 1, 77)
+    local ours, told = convert("group", records, { read = group + id, ids = { 41, 42 } })
+    assert.same({ "10 500", "10 3", "20 1000", "30 2" }, weights(ours))
+    assert.matches("3 counts of events that the file does not tell", told)
+    -- A count of more values than the record has.
+    records[#records + 1] = perf_file.sample { pid = 7, time = 40, user = true,
+      read = perf_file.u64(2 ^ 61), chain = { perf_file.USER, 0x402010ULL } }
+    ours, told = convert("group", records, { read = group + id, ids = { 41, 42 } })
+    assert.equal(4, #ours)
+    assert.matches("1 record that does not hold together", told)
+    -- Without ids the count is the event's own: its period tells.
+    records = begin()
+    records[#records + 1] = perf_file.sample { pid = 7, time = 10, user = true,
+      read = perf_file.u64(500), chain = { perf_file.USER, 0x402010ULL } }
+    assert.same({ "10 1000" }, weights((convert("alone", records, { read = 0 }))))
+  end)
+
   it("counts the stacks that the kernel told later", function()
     local records = begin()
     for i = 1, 3 do

@@ -130,6 +130,21 @@ describe("convert from perf.data:", function()
     assert.is_truthy(told)
   end)
 
+  it("has perf script's samples of groups that are read together", function()
+    if refused then return pending(refused) end
+    local ours, theirs = record("-g -e '{task-clock,page-faults}:S'", "group")
+    agree(ours, theirs, false)
+    assert(capture.with(folder .. "/group.usprof", function(cap)
+      local name, source, counts = cap:array("sources", "name"), cap:array("samples", "source"), {}
+      for i = 0, cap:rows("samples") - 1 do
+        local of = cap:string(name[source[i]]):gsub(":.*", "")
+        counts[of] = (counts[of] or 0) + 1
+      end
+      return assert.is_true(counts["cpu-clock"] > 0 and counts["task-clock"] > 0
+        and counts["page-faults"] > 0)
+    end))
+  end)
+
   it("has perf script's samples, of copies of stacks", function()
     if refused then return pending(refused) end
     local ours, theirs = record("--call-graph dwarf --buildid-all", "dwarf")

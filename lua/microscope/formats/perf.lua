@@ -13,7 +13,7 @@ local PARTS = {
     .. " (--call-graph lbr)" },
   { "deferred", "the callers outside the kernel of %d samples, which the kernel told later"
     .. " (PERF_RECORD_CALLCHAIN_DEFERRED)" },
-  { "reads", "the group counts of %d samples" },
+  { "reads", "%d counts of events that the file does not tell (PERF_SAMPLE_READ)" },
   { "extras", "what %d samples hold beside their period (PERF_SAMPLE_ADDR, _WEIGHT, _DATA_SRC,"
     .. " _TRANSACTION, _REGS_INTR, _PHYS_ADDR, _AUX, _CGROUP or sizes of pages)" },
   { "guests", "the stacks of %d samples in virtual machines" },
