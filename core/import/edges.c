@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/sort.h"
 #include "import/edges.h"
 
 static enum mic_mark kind_of(const struct mic_lane_zone *mark) {
@@ -61,7 +62,7 @@ static void drop_ends(mic_lane_zones *marks) {
 void mic_edges_match(mic_lane_zones *marks, const uint32_t *name_of_site,
                      struct mic_edge_counts *counts) {
   open_marks open = {0};
-  mic_lane_zones_sort(marks, by_time);
+  mic_sort(marks->at, marks->count, sizeof *marks->at, by_time);
   for (size_t i = 0; i < marks->count; i++) {
     const struct mic_lane_zone *mark = &marks->at[i];
     enum mic_mark kind = kind_of(mark);

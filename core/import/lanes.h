@@ -33,10 +33,6 @@ static inline size_t mic_lanes_open_from(size_t count) {
   return count > MIC_LANES_OPEN_MAX ? count - MIC_LANES_OPEN_MAX : 0;
 }
 
-/* Sorts in place, without a copy of them. */
-typedef int mic_lane_order(const void *a, const void *b);
-void mic_lane_zones_sort(mic_lane_zones *zones, mic_lane_order *order);
-
 /* Writes the zones with times from `origin` on; they are sorted in place.  Counts those above lane
  * 0 and those that did not end.  False: more than MIC_LANES_MAX overlap. */
 bool mic_lanes_write(struct mic_writer *writer, uint32_t thread, mic_lane_zones *zones,

@@ -1,4 +1,4 @@
-/* lanes_test.c - many zones in any order: sorted in place, and matched by their ids. */
+/* lanes_test.c - many asynchronous zones in any order, matched by their ids. */
 #include "import/lanes.h"
 
 #include <setjmp.h>
@@ -15,57 +15,6 @@ enum { COUNT = 200000 };
 static uint64_t next_random(uint64_t *state) {
   *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
   return *state >> 33;
-}
-
-static int by_start(const void *a, const void *b) {
-  const struct mic_lane_zone *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static int by_start_and_order(const void *a, const void *b) {
-  const struct mic_lane_zone *x = a, *y = b;
-  int first = by_start(a, b);
-  return first ? first : x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* As qsort orders them, where so many starts are different. */
-static void sort_starts(uint64_t different, mic_lane_order *order) {
-  mic_lane_zones zones = {0}, want = {0};
-  uint64_t random = different;
-  for (uint32_t i = 0; i < COUNT; i++) {
-    int64_t start = (int64_t)(next_random(&random) % different);
-    *mic_vec_push(&zones) = *mic_vec_push(&want) = (struct mic_lane_zone){start, start, 0, i};
-  }
-  qsort(want.at, want.count, sizeof *want.at, by_start_and_order);
-  mic_lane_zones_sort(&zones, order);
-  for (size_t i = 0; i < COUNT; i++) {
-    assert_int_equal(zones.at[i].start, want.at[i].start);
-    if (order == by_start_and_order) assert_int_equal(zones.at[i].order, want.at[i].order);
-  }
-  mic_vec_free(&zones);
-  mic_vec_free(&want);
-}
-
-static void sorts_as_qsort_does(void **state) {
-  (void)state;
-  sort_starts(UINT32_MAX, by_start_and_order);
-  sort_starts(1000, by_start_and_order);
-  sort_starts(2, by_start); /* nearly all are equal */
-  sort_starts(1, by_start_and_order);
-}
-
-static void sorts_what_is_in_order_or_backwards(void **state) {
-  (void)state;
-  for (int backwards = 0; backwards < 2; backwards++) {
-    mic_lane_zones zones = {0};
-    for (uint32_t i = 0; i < COUNT; i++)
-      *mic_vec_push(&zones) = (struct mic_lane_zone){backwards ? COUNT - 1 - i : i, 0, 0, 0};
-    mic_lane_zones_sort(&zones, by_start);
-    for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(zones.at[i].start, i);
-    mic_vec_free(&zones);
-  }
-  mic_lane_zones none = {0};
-  mic_lane_zones_sort(&none, by_start);
 }
 
 /* Zone i lasts from 2 i to 2 i + LAST, begins in thread i % 5 and is of id i % ids. */
@@ -141,8 +90,6 @@ static void counts_what_has_no_other_half(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(sorts_as_qsort_does),
-    cmocka_unit_test(sorts_what_is_in_order_or_backwards),
     cmocka_unit_test(matches_ids_in_any_order),
     cmocka_unit_test(counts_what_has_no_other_half),
   };
