@@ -1,4 +1,4 @@
-/* lanes_test.c - many asynchronous zones in any order, matched by their ids. */
+/* chrome_async_test.c - many asynchronous zones in any order, matched by their ids. */
 #include "import/lanes.h"
 
 #include <setjmp.h>

@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "image/guard.h"
 #include "import/output.h"
 #include "import/perfdata_inside.h"
 
@@ -471,6 +470,20 @@ static void write_clocks(struct mic_perfdata *p) {
   mic_perfdata_fact(p, "perf_start_ns", text, (size_t)size);
 }
 
+/* No sample, and something that is wrong. */
+static int refuse_all(const struct mic_perfdata *p, struct mic_error *err) {
+  const struct mic_perfdata_result *result = p->result;
+  bool cut = result->cut != NULL;
+  int32_t file = cut ? result->cut_file : result->first_bad_file;
+  uint64_t number = cut ? result->cut_record : result->first_bad;
+  uint64_t offset = cut ? result->cut_offset : result->first_bad_offset;
+  char of[32] = "";
+  if (file >= 0) snprintf(of, sizeof of, " of data.%d", file);
+  return mic_fail_at(err, offset, "%.100s: record %llu at byte %llu%s: %s", p->name,
+                     (unsigned long long)number, (unsigned long long)offset, of,
+                     cut ? result->cut : "it does not hold together");
+}
+
 static int read_all(struct mic_perfdata *p, struct mic_error *err) {
   struct mic_target_options options = {
     .writer = p->writer,
@@ -483,6 +496,7 @@ static int read_all(struct mic_perfdata *p, struct mic_error *err) {
   };
   p->target = mic_target_new(&options);
   int code = mic_perfdata_open(p, err);
+  if (!code) code = mic_perfdata_open_parts(p, err);
   if (!code) code = mic_perfdata_records(p, err);
   if (code) return code;
   if (p->result->cut)
@@ -496,17 +510,11 @@ static int read_all(struct mic_perfdata *p, struct mic_error *err) {
   mic_target_finish(p->target);
   write_clocks(p);
   if (p->result->samples || !(p->result->cut || p->result->bad_records)) return 0;
-  if (p->result->cut)
-    return mic_fail_at(err, p->result->cut_offset, "%.100s: record %llu at byte %llu: %s", p->name,
-                       (unsigned long long)p->result->cut_record,
-                       (unsigned long long)p->result->cut_offset, p->result->cut);
-  return mic_fail_at(err, p->result->first_bad_offset,
-                     "%.100s: record %llu at byte %llu: it does not hold together", p->name,
-                     (unsigned long long)p->result->first_bad,
-                     (unsigned long long)p->result->first_bad_offset);
+  return refuse_all(p, err);
 }
 
 static void release(struct mic_perfdata *p) {
+  mic_perfdata_close_parts(p);
   mic_target_free(p->target);
   mic_kernel_names_free(p->kernel);
   mic_vec_free(&p->events);
@@ -536,6 +544,9 @@ static int read_asked(const struct mic_perfdata *asked, struct mic_perfdata_resu
   *p = *asked;
   p->result = result;
   int code = read_all(p, err);
+  for (size_t i = 0; i < p->parts.count && !code; i++)
+    if (p->parts.at[i].guard && mic_guard_damaged(p->parts.at[i].guard))
+      code = mic_fail(err, MIC_EFORMAT, "%.150s became shorter while it was read", p->name);
   release(p);
   return code;
 }
@@ -581,7 +592,7 @@ MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *wri
   if (!guard) return code;
   struct mic_perfdata asked = {
     .bytes = mic_guard_bytes(guard),
-    .mapped = true,
+    .guard = guard,
     .size = (size_t)st.st_size,
     .name = mic_input_name(input),
     .files = true,
@@ -590,9 +601,6 @@ MIC_EXPORT int mic_perfdata_read(struct mic_input *input, struct mic_writer *wri
     .writer = writer,
   };
   code = read_asked(&asked, result, err);
-  if (!code && mic_guard_damaged(guard))
-    code =
-      mic_fail(err, MIC_EFORMAT, "%.150s became shorter while it was read", mic_input_name(input));
   mic_guard_unmap(guard);
   return code;
 }

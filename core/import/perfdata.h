@@ -27,11 +27,12 @@ struct mic_perfdata_result {
   uint64_t records; /* of the kernel's and of perf's, decompressed ones too */
   uint64_t samples;
   uint64_t bad_records; /* that do not hold together, or are of no event */
-  uint64_t first_bad;   /* the number of the first, from 1 */
+  uint64_t first_bad;   /* the number of the first in its file, from 1 */
   uint64_t first_bad_offset;
   uint64_t cut_record; /* where reading ended early: its number and offset; 0: it did not */
   uint64_t cut_offset;
-  const char *cut; /* why; static text */
+  int32_t first_bad_file, cut_file; /* N of data.N in its folder; -1: the perf.data itself */
+  const char *cut;                  /* why; static text */
   /* What samples and records hold that a capture has no place for. */
   uint64_t fields;   /* samples with a tracepoint's fields */
   uint64_t branches; /* samples with branch stacks */

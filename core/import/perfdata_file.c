@@ -275,13 +275,15 @@ static int read_machine(struct mic_perfdata *p, struct mic_cursor c, struct mic_
   return 0;
 }
 
-/* PERF_DIR_SINGLE_FILE, 0, is a folder's only file with records (perf record --kcore). */
-static int read_folder(const struct mic_perfdata *p, struct mic_cursor c, struct mic_error *err) {
-  if (mic_cursor_u64(&c) == 0) return 0;
+/* PERF_DIR_SINGLE_FILE, 0, is a folder's only file with records (perf record --kcore);
+ * PERF_DIR_VERSION, 1, one of several (--threads). */
+static int read_folder(struct mic_perfdata *p, struct mic_cursor c, struct mic_error *err) {
+  uint64_t version = mic_cursor_u64(&c);
+  p->several = version == 1;
+  if (version <= 1) return 0;
   return mic_fail(err, MIC_EUNSUPPORTED,
-                  "%.120s: its samples lie in other files of its folder (perf record --threads), "
-                  "which are not read: perf script prints them",
-                  p->name);
+                  "%.120s: its folder has a form that is not known here (version %llu)", p->name,
+                  (unsigned long long)version);
 }
 
 static int read_feature(struct mic_perfdata *p, uint64_t feature, struct mic_cursor c,
@@ -352,6 +354,7 @@ static int read_header(struct mic_perfdata *p, struct mic_error *err) {
   bound_data(p, data_at, data_size);
   int code = read_attrs(p, attrs, attr_size, err);
   if (!code && p->features_known) code = read_features(p, err);
+  if (!p->features_known) p->several = mic_perfdata_has_parts(p);
   return code;
 }
 

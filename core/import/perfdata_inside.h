@@ -3,8 +3,8 @@
  *
  * perfdata_file.c reads what stands around the records (header, attributes, features), and the same
  * facts where a pipe has them as records; perfdata_order.c finds the records and gives them in
- * order of time; perfdata_image.c opens files by build ID, perfdata_made.c perf maps; perfdata.c
- * hands records to the target.
+ * order of time; perfdata_parts.c opens the other files of a folder; perfdata_image.c opens files
+ * by build ID, perfdata_made.c perf maps; perfdata.c hands records to the target.
  */
 #ifndef MIC_IMPORT_PERFDATA_INSIDE_H
 #define MIC_IMPORT_PERFDATA_INSIDE_H
@@ -13,6 +13,7 @@
 
 #include "base/cursor.h"
 #include "base/map.h"
+#include "image/guard.h"
 #include "import/perfdata.h"
 #include "perf/record.h"
 #include "perf/throttle.h"
@@ -58,19 +59,30 @@ struct mic_perfdata_chunk {
 
 typedef MIC_VEC(struct mic_perfdata_waiting) mic_perfdata_waits;
 
+/* A file of records: the perf.data itself, and data.N beside it. */
+struct mic_perfdata_part {
+  const uint8_t *bytes;
+  uint64_t from, past;     /* where its records lie */
+  uint64_t first;          /* how many records come before; UINT64_MAX: not reached yet */
+  struct mic_guard *guard; /* of bytes that are a file's pages, which can be read again; or NULL */
+  int32_t number;          /* of data.N; -1: the perf.data itself */
+};
+
 struct mic_perfdata {
-  const uint8_t *bytes; /* the file */
-  bool mapped;          /* bytes are pages of the file, which can be read again */
+  const uint8_t *bytes;    /* the file */
+  struct mic_guard *guard; /* of its pages, or NULL */
   size_t size;
   const char *name;
   bool pipe;
-  bool files;                 /* files of this machine may be opened */
-  const char *const *folders; /* where else images may be; NULL: nowhere */
-  uint64_t data, data_end;    /* where its records lie */
-  uint64_t features[4];       /* bits */
-  bool features_known;        /* perf ended well */
-  char host[256];             /* where it was recorded; "": not told (HOST_NAME_MAX is 64) */
-  uint64_t ended_wall_ns;     /* when the file was last written, by the wall clock; 0: not known */
+  bool files;                              /* files of this machine may be opened */
+  const char *const *folders;              /* where else images may be; NULL: nowhere */
+  uint64_t data, data_end;                 /* where its records lie */
+  uint64_t features[4];                    /* bits */
+  bool features_known;                     /* perf ended well */
+  bool several;                            /* its records lie in other files of its folder too */
+  MIC_VEC(struct mic_perfdata_part) parts; /* the perf.data first */
+  char host[256];         /* where it was recorded; "": not told (HOST_NAME_MAX is 64) */
+  uint64_t ended_wall_ns; /* when the file was last written, by the wall clock; 0: not known */
   MIC_VEC(struct mic_perfdata_event) events;
   struct mic_map by_id;         /* an event's id -> its number */
   struct mic_map counted_by_id; /* an event's id -> its number among counted */
@@ -98,6 +110,8 @@ struct mic_perfdata {
   uint64_t round_max_ns, flush_ns; /* the latest time so far; what the last round's end allows */
   MIC_VEC(struct mic_perfdata_chunk) chunks;
   uint64_t held_bytes; /* of chunks */
+  bool stopped;        /* nothing more of the file that is read can be */
+  uint64_t given;      /* bytes of files' pages read since they were given back */
   void *zstd;
   uint8_t *part; /* a record of a compressed stream that is not whole yet */
   size_t part_size;
@@ -124,6 +138,14 @@ void mic_perfdata_bad(struct mic_perfdata *p, uint64_t number, uint64_t offset);
 /* The event of a record, or NULL. */
 struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint8_t *bytes,
                                               size_t size);
+
+/* ---- perfdata_parts.c ---- */
+/* Whether the folder of a perf.data that does not tell holds other files of records. */
+bool mic_perfdata_has_parts(const struct mic_perfdata *p);
+int mic_perfdata_open_parts(struct mic_perfdata *p, struct mic_error *err);
+/* The part that a record is of, by its number. */
+const struct mic_perfdata_part *mic_perfdata_part_of(const struct mic_perfdata *p, uint64_t record);
+void mic_perfdata_close_parts(struct mic_perfdata *p);
 
 /* ---- perfdata_image.c ---- */
 int mic_perfdata_open_image(void *data, const struct mic_target_map *map, const char **problem);

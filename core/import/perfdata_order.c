@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
+#include "base/sort.h"
 #include "import/perfdata_inside.h"
 
 /* enum perf_user_event_type in tools/lib/perf/include/perf/event.h. */
@@ -31,9 +32,11 @@ enum { CHUNK_BYTES = 256 * 1024, GIVE_BACK_BYTES = 4 * 1024 * 1024 };
 #define HELD_MAX (2ULL << 30)
 
 void mic_perfdata_bad(struct mic_perfdata *p, uint64_t number, uint64_t offset) {
+  const struct mic_perfdata_part *part = mic_perfdata_part_of(p, number);
   if (p->result->bad_records++) return;
-  p->result->first_bad = number;
+  p->result->first_bad = number - part->first;
   p->result->first_bad_offset = offset;
+  p->result->first_bad_file = part->number;
 }
 
 struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint8_t *bytes,
@@ -70,16 +73,28 @@ static void release(struct mic_perfdata *p, uint32_t chunk) {
   p->chunks.at[chunk].bytes = NULL;
 }
 
-static bool sorted(const mic_perfdata_waits *waits) {
-  for (size_t i = 1; i < waits->count; i++)
-    if (by_time(&waits->at[i - 1], &waits->at[i]) > 0) return false;
-  return true;
+/* Pages that were read are given back, as those of a large file would all stay in memory; what is
+ * still needed of them is read from the file once more. */
+static void give_back(struct mic_perfdata *p, uint64_t read) {
+  p->given += read;
+  if (p->given < GIVE_BACK_BYTES) return;
+  p->given = 0;
+  for (size_t i = 0; i < p->parts.count; i++) {
+    const struct mic_perfdata_part *part = &p->parts.at[i];
+    if (part->guard) madvise((void *)(uintptr_t)part->bytes, part->past, MADV_DONTNEED);
+  }
 }
 
-/* Give every waiting record stamped up to a time. */
-static void flush(struct mic_perfdata *p, uint64_t limit_ns) {
+/* What is stamped up to a time goes from those that wait to those that are ready. */
+static void choose(struct mic_perfdata *p, uint64_t limit_ns) {
   size_t left = 0;
   p->ready.count = 0;
+  if (limit_ns == UINT64_MAX) { /* all, which may be all there is: no copy of it */
+    mic_perfdata_waits all = p->waiting;
+    p->waiting = p->ready;
+    p->ready = all;
+    return;
+  }
   for (size_t i = 0; i < p->waiting.count; i++) {
     if (p->waiting.at[i].time_ns <= limit_ns)
       *mic_vec_push(&p->ready) = p->waiting.at[i];
@@ -87,10 +102,19 @@ static void flush(struct mic_perfdata *p, uint64_t limit_ns) {
       p->waiting.at[left++] = p->waiting.at[i];
   }
   p->waiting.count = left;
-  if (!sorted(&p->ready)) qsort(p->ready.at, p->ready.count, sizeof *p->ready.at, by_time);
+}
+
+/* Give every waiting record stamped up to a time. */
+static void flush(struct mic_perfdata *p, uint64_t limit_ns) {
+  choose(p, limit_ns);
+  mic_sort(p->ready.at, p->ready.count, sizeof *p->ready.at, by_time);
   for (size_t i = 0; i < p->ready.count; i++) {
-    mic_perfdata_take(p, &p->ready.at[i]);
-    release(p, p->ready.at[i].chunk);
+    const struct mic_perfdata_waiting *record = &p->ready.at[i];
+    mic_perfdata_take(p, record);
+    if (record->chunk == MIC_NONE)
+      give_back(p, record->size);
+    else
+      release(p, record->chunk);
   }
 }
 
@@ -130,11 +154,15 @@ static uint32_t record_size(const uint8_t *bytes, size_t left) {
   return size < sizeof(struct perf_event_header) || size > left ? 0 : size;
 }
 
+/* Nothing more of this file is read; what is told is of the first. */
 static void cut(struct mic_perfdata *p, uint64_t offset, const char *why) {
+  p->stopped = true;
   if (p->result->cut) return;
   p->result->cut = why;
-  p->result->cut_record = p->result->records + 1;
+  const struct mic_perfdata_part *part = mic_perfdata_part_of(p, p->result->records + 1);
+  p->result->cut_record = p->result->records + 1 - part->first;
   p->result->cut_offset = offset;
+  p->result->cut_file = part->number;
 }
 
 static const char *trace_name(const uint8_t *bytes, uint32_t size) {
@@ -178,6 +206,7 @@ static int ingest(struct mic_perfdata *p, const uint8_t *bytes, uint32_t size, u
   case RECORD_AUXTRACE:
     return refuse_trace(p, bytes, type == RECORD_AUXTRACE ? 0 : size, offset, err);
   case RECORD_FINISHED_ROUND:
+    if (p->parts.count > 1) return 0; /* of one file: others may have earlier records */
     flush(p, p->flush_ns);
     p->flush_ns = p->round_max_ns;
     return 0;
@@ -239,7 +268,7 @@ static int decompress(struct mic_perfdata *p, struct mic_cursor in, uint64_t off
   if (!p->zstd) return mic_fail(err, MIC_ELIMIT, "no memory to decompress");
   ZSTD_inBuffer from = {in.at, mic_cursor_left(&in), 0};
   bool full = false;
-  while ((from.pos < from.size || full) && !p->result->cut) {
+  while ((from.pos < from.size || full) && !p->stopped) {
     uint8_t *bytes = mic_alloc(CHUNK_BYTES);
     ZSTD_outBuffer out = {bytes, CHUNK_BYTES, p->part_size};
     if (p->part_size) memcpy(bytes, p->part, p->part_size);
@@ -275,31 +304,40 @@ static uint64_t payload_of(const uint8_t *bytes, uint32_t size) {
   return type == RECORD_AUXTRACE ? aux : ((uint64_t)tracing + 7) & ~7ULL;
 }
 
-/* Pages that were read are given back, as those of a large file would all stay in memory.  What
- * waits in them for the end of a round is read from the file once more. */
-static void give_back(const struct mic_perfdata *p, uint64_t at, uint64_t *kept) {
-  if (!p->mapped || at - *kept < GIVE_BACK_BYTES) return;
-  uint64_t past = at & ~(uint64_t)(GIVE_BACK_BYTES - 1);
-  madvise((void *)(uintptr_t)p->bytes, past, MADV_DONTNEED);
-  *kept = past;
-}
-
-static int walk(struct mic_perfdata *p, bool first_pass, struct mic_error *err) {
-  uint64_t at = p->data, kept = 0;
+static int walk(struct mic_perfdata *p, const struct mic_perfdata_part *part, bool first_pass,
+                struct mic_error *err) {
+  uint64_t at = part->from;
   int code = 0;
-  while (!code && at < p->data_end && !p->result->cut) {
-    give_back(p, at, &kept);
-    const uint8_t *bytes = p->bytes + at;
-    uint32_t size = record_size(bytes, p->data_end - at);
+  p->stopped = false;
+  while (!code && at < part->past && !p->stopped) {
+    const uint8_t *bytes = part->bytes + at;
+    uint32_t size = record_size(bytes, part->past - at);
     if (!size) {
-      cut(p, at, p->data_end - at < 65536 ? "a record is not whole" : "a record's size cannot be");
+      cut(p, at, part->past - at < 65536 ? "a record is not whole" : "a record's size cannot be");
       break;
     }
     code = first_pass ? mic_perfdata_told(p, bytes, size, at, err)
                       : ingest(p, bytes, size, at, MIC_NONE, err);
     uint64_t payload = payload_of(bytes, size);
     at += size;
-    at = payload > p->data_end - at ? p->data_end : at + payload;
+    at = payload > part->past - at ? part->past : at + payload;
+    give_back(p, size);
+  }
+  return code;
+}
+
+/* The compressed records of each file are a stream of their own. */
+static void begin_stream(struct mic_perfdata *p) {
+  if (p->zstd) ZSTD_initDStream(p->zstd);
+  p->part_size = 0;
+}
+
+static int walk_all(struct mic_perfdata *p, struct mic_error *err) {
+  int code = 0;
+  for (size_t i = 0; i < p->parts.count && !code; i++) {
+    p->parts.at[i].first = p->result->records;
+    begin_stream(p);
+    code = walk(p, &p->parts.at[i], false, err);
   }
   return code;
 }
@@ -307,14 +345,14 @@ static int walk(struct mic_perfdata *p, bool first_pass, struct mic_error *err) 
 int mic_perfdata_records(struct mic_perfdata *p, struct mic_error *err) {
   int code = 0;
   if (p->pipe) {
-    code = walk(p, true, err);
+    code = walk(p, &p->parts.at[0], true, err);
     p->result->cut = NULL;
     p->result->cut_record = p->result->cut_offset = 0;
     if (!code && !p->events.count)
       code = mic_fail_at(err, p->data, "%.120s: byte %llu: it has no events", p->name,
                          (unsigned long long)p->data);
   }
-  if (!code) code = walk(p, false, err);
+  if (!code) code = walk_all(p, err);
   if (!code) flush(p, UINT64_MAX);
   return code;
 }

@@ -72,7 +72,8 @@ local function attr(branches, rest, read)
   local type = M.IP + M.TID + M.TIME + M.PERIOD + M.CALLCHAIN
   if branches then type = type + M.BRANCH_STACK end
   type = type + (rest or 0) + (read and M.READ or 0)
-  return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(read or 0) .. u64(SAMPLE_ID_ALL)
+  return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(read or 0)
+    .. u64(SAMPLE_ID_ALL)
     .. ("\0"):rep(24) .. u64(branches or 0) .. ("\0"):rep(32)
 end
 
@@ -89,7 +90,8 @@ local function build_ids(list)
 end
 
 --- The bytes of a perf.data: records, options {build_ids = {{path, hex}...}, branches =
--- branch_sample_type, rest = another bit of sample_type, read = read_format, ids = of the event, folder = HEADER_DIR_FORMAT's version}.
+-- branch_sample_type, rest = another bit of sample_type, read = read_format, ids = of the event,
+-- folder = HEADER_DIR_FORMAT's version}.
 function M.bytes(records, options)
   options = options or {}
   local data, attrs = table.concat(records), attr(options.branches, options.rest, options.read)

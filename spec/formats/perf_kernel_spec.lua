@@ -163,21 +163,80 @@ describe("the kernel's code in perf.data:", function()
     assert.matches("the branch stacks of 3 samples", told)
   end)
 
-  it("reads the folder of a recording in one file, and refuses one in several", function()
+  it("reads the folder of a recording in one file", function()
     local records = begin()
     records[#records + 1] = perf_file.sample { pid = 7, time = 10, user = true,
       chain = { perf_file.USER, 0x402010ULL } }
-    helper.run("mkdir one several", folder)
-    for name, version in pairs { one = 0, several = 1 } do
-      helper.write(("%s/%s/data"):format(folder, name),
-        perf_file.bytes(records, { folder = version }))
-    end
+    helper.run("mkdir one", folder)
+    helper.write(folder .. "/one/data", perf_file.bytes(records, { folder = 0 }))
     assert.equal("", kit.convert(folder, "one one.usprof"))
     assert.equal(1, #perf_kit.ours(folder .. "/one.usprof"))
-    local why = "several/data: its samples lie in other files of its folder"
-    local _, err, status = helper.microscope("convert several several.usprof", folder)
-    assert.equal(1, status)
-    assert.matches(why, err, 1, true)
+  end)
+
+  describe("a folder in several files", function()
+    -- Times and what was told of a folder whose data.N have samples of these times.
+    local function several(files, version)
+      helper.run("rm -rf several; mkdir several", folder)
+      helper.write(folder .. "/several/data",
+        perf_file.bytes(begin(), { folder = version or 1 }))
+      for number, times in pairs(files) do
+        local records = {}
+        for i, time in ipairs(times) do
+          records[i] = type(time) == "string" and time or perf_file.sample { pid = 7, time = time,
+            user = true, chain = { perf_file.USER, 0x402010ULL } }
+        end
+        helper.write(("%s/several/data.%s"):format(folder, number), table.concat(records))
+      end
+      local _, err, status = helper.microscope("convert several several.usprof", folder)
+      if status ~= 0 then return nil, err end
+      local out = {}
+      for i, sample in ipairs(perf_kit.ours(folder .. "/several.usprof")) do
+        out[i] = tonumber(sample.time)
+      end
+      return out, err
+    end
+
+    it("is read in order of time", function()
+      local times, told = several { [0] = { 10, 40, 60 }, { 20, 30, 70 }, {}, [10] = { 50 },
+        x = { 1 }, ["1x"] = { 2 } }
+      assert.same({ 10, 20, 30, 40, 50, 60, 70 }, times)
+      assert.equal("", told)
+    end)
+
+    it("tells what is missing or damaged, and reads the rest", function()
+      local size = #perf_file.sample { pid = 7, time = 1, chain = { perf_file.USER, 1 } }
+      local times, told = several { [0] = { 10, "12345", 40 }, { 20 }, [5] = { 30 } }
+      assert.same({ 10, 20, 30 }, times)
+      assert.matches(("all from record 2 at byte %d of data.0 on: a record"):format(size), told, 1,
+        true)
+      assert(capture.with(folder .. "/several.usprof", function(cap)
+        local problem, found = cap:array("problems", "text"), false
+        for i = 0, cap:rows("problems") - 1 do
+          found = found or cap:string(problem[i]) == "files of the perf.data's folder are missing"
+            and tonumber(cap:array("problems", "count")[i]) == 3
+        end
+        return assert.is_true(found)
+      end))
+    end)
+
+    it("is refused without them, or of another form", function()
+      local times, err = several({})
+      assert.is_nil(times)
+      assert.matches("several/data: its samples lie in other files of its folder, data.0 and on",
+        err, 1, true)
+      times, err = several({ [0] = { 10 } }, 2)
+      assert.is_nil(times)
+      assert.matches("a form that is not known here (version 2)", err, 1, true)
+    end)
+
+    it("is known when perf was killed", function()
+      several { [0] = { 20 }, { 10 } }
+      local bytes = helper.read(folder .. "/several/data")
+      helper.write(folder .. "/several/data", bytes:sub(1, 48) .. ("\0"):rep(8)
+        .. perf_file.bytes(begin()):sub(57))
+      kit.convert(folder, "several killed.usprof")
+      assert.equal(2, #perf_kit.ours(folder .. "/killed.usprof"))
+    end)
   end)
 
   -- Samples whose part beside is each of these texts; what is told of it.

@@ -174,6 +174,17 @@ describe("convert from perf.data:", function()
     agree(perf_kit.ours(folder .. "/pipe.usprof"), perf_kit.script(folder, "pipe.data"))
   end)
 
+  it("reads the folders of perf record --threads", function()
+    if refused then return pending(refused) end
+    for name, options in pairs { threads = "--threads -g", cores = "--threads=core -z -g" } do
+      local _, err, status = helper.run(("timeout -s KILL 60 perf record -q -e cpu-clock -F 997 -a"
+        .. " -o %s %s ./work"):format(name, options), folder)
+      assert(status == 0, err)
+      kit.convert(folder, name .. " " .. name .. ".usprof")
+      agree(perf_kit.ours(folder .. "/" .. name .. ".usprof"), perf_kit.script(folder, name))
+    end
+  end)
+
   it("keeps events apart, with their units and periods", function()
     kit.convert(folder, CORPUS .. "events events.usprof")
     assert(capture.with(folder .. "/events.usprof", function(cap)

@@ -20,16 +20,22 @@ local PARTS = {
   { "others", "%d records of context switches, cgroups, BPF programs and the like" },
 }
 
+-- "record 3 at byte 96", and of which file of a folder.
+local function place(number, offset, file)
+  return ("record %d at byte %d%s"):format(tonumber(number), tonumber(offset),
+    file >= 0 and " of data." .. file or "")
+end
+
 local function tell(result, ctx)
   local bad = tonumber(result.bad_records)
   if bad > 0 then
-    ctx.lost("%d record%s that do%s not hold together: the first is record %d at byte %d", bad,
-      bad == 1 and "" or "s", bad == 1 and "es" or "", tonumber(result.first_bad),
-      tonumber(result.first_bad_offset))
+    ctx.lost("%d record%s that do%s not hold together: the first is %s", bad,
+      bad == 1 and "" or "s", bad == 1 and "es" or "",
+      place(result.first_bad, result.first_bad_offset, result.first_bad_file))
   end
   if result.cut ~= nil then
-    ctx.lost("all from record %d at byte %d on: %s", tonumber(result.cut_record),
-      tonumber(result.cut_offset), ffi.string(result.cut))
+    ctx.lost("all from %s on: %s", place(result.cut_record, result.cut_offset, result.cut_file),
+      ffi.string(result.cut))
   end
   input.tell(result, PARTS, ctx.lost)
 end
