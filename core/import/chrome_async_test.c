@@ -1,5 +1,5 @@
 /* chrome_async_test.c - many asynchronous zones in any order, matched by their ids. */
-#include "import/lanes.h"
+#include "import/chrome_async.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "import/chrome_async.h"
 
 enum { COUNT = 200000 };
 
