@@ -93,6 +93,89 @@ describe("convert folded stacks", function()
     assert.matches('";" and line ends in 1 names', said)
   end)
 
+  -- A capture made by fn(writer), written: its lines, or what is said when it cannot be.
+  local function written(fn)
+    assert(require("microscope.writer").with(folder .. "/w.usprof", function(w)
+      w:row("sources", { name = w:string("n"), unit = "count" })
+      w:row("processes", {})
+      w:row("threads", {})
+      fn(w)
+    end))
+    os.remove(folder .. "/w.folded")
+    local _, err = helper.microscope("convert w.usprof w.folded", folder)
+    local file = io.open(folder .. "/w.folded")
+    if not file then return nil, err end
+    local text = file:read("*a")
+    file:close()
+    return text, err
+  end
+
+  it("writes a line for a path, however rows share out its frames", function()
+    assert.equal("a;b;c 7\na;c 8\n[depth limit];a;b;c 16\n", (written(function(w)
+      for _, name in ipairs { "a", "b", "c" } do
+        w:row("functions", { name = w:string(name), linkage_name = w:string(name) })
+      end
+      -- Locations by their functions, the innermost first.
+      local a, b, c = 0, 1, 2
+      for l, functions in ipairs { { a }, { b }, { c }, { b, a }, { c, b }, { c, b, a }, { c } } do
+        w:row("locations", { kind = "anon", offset = l })
+        for i, fn in ipairs(functions) do
+          w:row("lines", { location = l - 1, ["function"] = fn, depth = i - 1 })
+        end
+      end
+      w:row("stacks", { ["end"] = "OUTERMOST" })
+      w:row("stacks", { ["end"] = "DEPTH_LIMIT" })
+      local rows = 2
+      local function stack(root, ...)
+        local at = root
+        for _, location in ipairs { ... } do
+          w:row("stacks", { parent = at, location = location })
+          at, rows = rows, rows + 1
+        end
+        return at
+      end
+      w:row("samples", { stack = stack(0, 0, 1, 2), weight = 1 })
+      w:row("samples", { stack = stack(0, 3, 6), weight = 2 })
+      w:row("samples", { stack = stack(0, 0, 6), weight = 8 })
+      w:row("samples", { stack = stack(0, 5), weight = 4 })
+      w:row("samples", { stack = stack(1, 0, 4), weight = 16 })
+      w:row("samples", { stack = stack(0, 0, 4), weight = 0 })
+    end)))
+  end)
+
+  it("writes places without a function as reports name them", function()
+    local text, said = written(function(w)
+      w:row("modules", { name = w:string("lib;x.so") })
+      for _, place in ipairs {
+        { kind = "native", module = 0, offset = 0 }, { kind = "file", module = 0, offset = 0xabc },
+        { kind = "anon", offset = 0x7fffffffffff }, { kind = "unmapped", offset = 16 },
+        { kind = "signal", module = 0, offset = 1 }, { kind = "named", offset = w:string("") },
+      } do
+        w:row("locations", place)
+      end
+      w:row("stacks", { ["end"] = "OUTERMOST" })
+      for i = 0, 5 do w:row("stacks", { parent = i < 5 and i or 0, location = i }) end
+      for _, row in ipairs { 5, 6, 0 } do w:row("samples", { stack = row, weight = 1 + row }) end
+    end)
+    assert.equal("[no frames] 1\nlib:x.so+0x0;lib:x.so+0xabc;[anon 0x7fffffffffff];[unmapped 0x10];"
+      .. "[signal] 6\n[no frames] 7\n", text)
+    assert.matches('";" and line ends in 2 names', said)
+  end)
+
+  it("keeps every digit, and refuses a sum that has too many", function()
+    local function weigh(...)
+      local weights = { ... }
+      return written(function(w)
+        w:row("stacks", { ["end"] = "OUTERMOST" })
+        for _, weight in ipairs(weights) do w:row("samples", { stack = 0, weight = weight }) end
+      end)
+    end
+    assert.equal("[no frames] 18446744073709551615\n", (weigh(0xfffffffffffffffeULL, 1)))
+    local text, said = weigh(1, 0xffffffffffffffffULL)
+    assert.is_nil(text)
+    assert.matches("sample 1: its stack's samples weigh more than 2^64 - 1", said, 1, true)
+  end)
+
   it("reads and writes compressed files, and pipes", function()
     helper.write(folder .. "/p.folded", "a;b 3\n")
     for _, command in ipairs {

@@ -15,12 +15,15 @@ local BLOCKS = 8 * 2 ^ 20 -- 65,536 rows of 100 bytes, and zstd's and zlib's own
 -- Files that are read: a kind of large.lua, how many of what it counts, and their format.
 local READ = {
   { "pprof deep", 3000000, "pprof" },
+  { "pprof twins", 3000000, "pprof" },
+  { "pprof places", 400000, "pprof" },
   { "pprof labels", 800000, "pprof" },
   { "pprof lines", 1000000, "pprof" },
   { "pprof strings", 2000000, "pprof" },
   { "pprof string", 30000000, "pprof" },
   { "pprof samples", 300000, "pprof" },
   { "folded names", 300000, "folded" },
+  { "folded stacks", 4000000, "folded" },
   { "folded deep", 3000000, "folded" },
   { "perf-script", 200000, "perf-script" },
   { "chrome complete", 800000, "chrome" },
@@ -49,7 +52,8 @@ local WRITTEN = {
   chrome = { "stacks", "zones", "pprof lines", "folded names" },
   speedscope = { "samples", "pprof deep", "folded names" },
   firefox = { "stacks", "zones", "pprof deep", "pprof lines" },
-  folded = { "samples" },
+  folded = { "samples", "stacks", "pprof deep", "pprof twins", "pprof places", "pprof lines",
+    "pprof samples", "pprof string", "folded names", "folded stacks" },
 }
 
 describe("convert holds at most twice its tables:", function()

@@ -60,6 +60,27 @@ local PPROF = {
     put(STRINGS)
     for i = 1, 1000 do put(bytes(6, "f" .. i)) end
   end,
+  -- Two samples with n / 2 frames each, the same functions at other places.
+  twins = function(put, n)
+    for first = 0, 1000, 1000 do
+      local block = join(first + 1, first + 1000, function(i) return varint(i) end)
+      local blocks = math.ceil(n / 2000)
+      local ids = head(1, #block * blocks)
+      put(head(2, #ids + #block * blocks + 3), ids)
+      for _ = 1, blocks do put(block) end
+      put(bytes(2, varint(1)))
+    end
+    for i = 1, 1000 do put(location(i, i), location(1000 + i, i), func(i, 2 + i)) end
+    put(STRINGS)
+    for i = 1, 1000 do put(bytes(6, "f" .. i)) end
+  end,
+  -- n places that no function is known of, each of a sample.
+  places = function(put, n)
+    for i = 1, n do put(bytes(2, bytes(1, varint(i)) .. bytes(2, varint(1)))) end
+    put(bytes(3, number(1, 1) .. number(3, 2 ^ 31) .. number(5, 3)))
+    for i = 1, n do put(bytes(4, number(1, i) .. number(2, 1) .. number(3, 16 * i))) end
+    put(STRINGS, bytes(6, "/usr/lib/libmany.so"))
+  end,
   -- One sample with n labels.
   labels = function(put, n)
     local function label(i) return bytes(3, number(1, 1) .. number(3, i)) end
@@ -112,6 +133,13 @@ end
 
 local function folded_names(put, n)
   for i = 1, n do put("function_", i, " 1\n") end
+end
+
+-- Up to 977 * 389 * 11 stacks, no two the same.
+local function folded_stacks(put, n)
+  for i = 1, n do
+    put("main;serve;handle_", i % 977, ";query_", i % 389, ";leaf_", i % 11, " ", i % 5 + 1, "\n")
+  end
 end
 
 local function folded_deep(put, n)
@@ -219,12 +247,15 @@ end
 
 M.kinds = {
   ["pprof deep"] = pprof("deep"),
+  ["pprof twins"] = pprof("twins"),
+  ["pprof places"] = pprof("places"),
   ["pprof labels"] = pprof("labels"),
   ["pprof lines"] = pprof("lines"),
   ["pprof strings"] = pprof("strings"),
   ["pprof string"] = pprof("string"),
   ["pprof samples"] = pprof("samples"),
   ["folded names"] = folded_names,
+  ["folded stacks"] = folded_stacks,
   ["folded deep"] = folded_deep,
   ["perf-script"] = perf_script,
   ["chrome complete"] = complete,

@@ -2,12 +2,14 @@
 
 local ffi = require("ffi")
 
-local ends_query = require("microscope.query.ends")
+local core = require("microscope.core")
 local input = require("microscope.input")
-local keys_query = require("microscope.query.keys")
 local output = require("microscope.output")
 local summary_query = require("microscope.query.summary")
-local tree_query = require("microscope.query.tree")
+
+local C = core.C
+
+local count_type = ffi.typeof("uint64_t[1]")
 
 local function read(path, ctx)
   local result, why = input.decode(path, ctx, "folded")
@@ -21,62 +23,20 @@ local function read(path, ctx)
   return true
 end
 
--- A key's name as a frame: what separates frames and lines cannot stand in it.
-local function frame_name(cap, keys, key, changed)
-  local name = keys_query.describe(cap, keys, key).name
-  local plain = name:gsub(";", ":"):gsub("[\r\n]", " ")
-  if plain ~= name then changed.count = changed.count + 1 end
-  return plain
-end
-
--- A node's frames from the outermost on; a short stack begins with its reason.
-local function path_of(tree, node, name_of, frames)
-  local n = 0
-  while node >= tree_query.ROOTS do
-    n = n + 1
-    frames[n] = name_of[tree.key[node]]
-    node = tree.parent[node]
-  end
-  if not ends_query.is_silent(node) then
-    n = n + 1
-    frames[n] = "[" .. ends_query.reason(node) .. "]"
-  end
-  for i = 1, math.floor(n / 2) do frames[i], frames[n + 1 - i] = frames[n + 1 - i], frames[i] end
-  return table.concat(frames, ";", 1, n)
-end
-
-local function write_tree(cap, source, out, ctx)
-  local keys = keys_query.build(cap, false)
-  local tree = tree_query.build(cap, keys, source.id)
-  if not tree then ctx.fail("the stacks have more frames than can be held") end
-  local changed = { count = 0 }
-  local name_of = setmetatable({}, { __index = function(names, key)
-    local name = frame_name(cap, keys, key, changed)
-    names[key] = name
-    return name
-  end })
-  -- What is taken by a period is told in samples, all else in its own unit.
-  local unit = source.period > 0 and source.period or 1
-  local frames = {}
-  for node = 0, tree.count - 1 do
-    local value = math.floor(tree.self[node] / unit + 0.5)
-    if value > 0 then
-      local path = path_of(tree, node, name_of, frames)
-      if path == "" then path = "[no frames]" end
-      out:write(path, (" %.0f\n"):format(value))
-    end
-  end
-  if changed.count > 0 then
-    ctx.lost("\";\" and line ends in %d names, which are written as \":\" and blanks",
-      changed.count)
-  end
-  return true
-end
-
 local function write(cap, path, ctx)
   local source = summary_query.cpu_source(cap)
   if not source then ctx.fail("it has no samples, so no stacks to fold") end
-  return output.with(path, nil, function(out) return write_tree(cap, source, out, ctx) end)
+  return output.with(path, nil, function(out)
+    local err, changed = core.new_error(), count_type()
+    local ok, why = core.check(C.mic_folded_write(cap:handle(), source.id, out:handle(), changed,
+      err), err)
+    if not ok then return nil, why end
+    if changed[0] > 0 then
+      ctx.lost("\";\" and line ends in %d names, which are written as \":\" and blanks",
+        tonumber(changed[0]))
+    end
+    return true
+  end)
 end
 
 local function is_stack(line)
