@@ -195,15 +195,17 @@ static const char *take_stack(struct text *t, struct place *p) {
   return NULL;
 }
 
-/* What so many samples of a size stand for, when one was taken each `rate` bytes on average. */
-static void scale(double rate, uint64_t *count, uint64_t *size) {
-  if (!*count || !*size || rate <= 1) return;
+/* What so many samples of a size stand for, when one was taken each `rate` bytes on average; false
+ * when it is more than a value may be. */
+static bool scale(double rate, uint64_t *count, uint64_t *size) {
+  if (!*count || !*size || rate <= 1) return true;
   double average = (double)*size / (double)*count;
   double factor = 1 / (1 - exp(-average / rate));
   double scaled_count = (double)*count * factor, scaled_size = (double)*size * factor;
-  if (scaled_count >= 0x1p63 || scaled_size >= 0x1p63) return;
+  if (scaled_count >= 0x1p63 || scaled_size >= 0x1p63) return false;
   *count = (uint64_t)scaled_count;
   *size = (uint64_t)scaled_size;
+  return true;
 }
 
 static const char *take_heap(struct text *t, struct place *p) {
@@ -218,8 +220,8 @@ static const char *take_heap(struct text *t, struct place *p) {
     uint32_t bytes = mic_writer_text(t->r->w, "bytes");
     label = mic_build_label(t->r->build, bytes, MIC_LABEL_NUMBER, 0, size / count, bytes);
   }
-  scale(t->rate, &values[0], &values[1]);
-  scale(t->rate, &values[2], &values[3]);
+  if (!scale(t->rate, &values[0], &values[1]) || !scale(t->rate, &values[2], &values[3]))
+    return "what it stands for is out of range";
   mic_legacy_put(t->r, t->sources, values, t->has_alloc ? 4 : 2, label);
   return NULL;
 }

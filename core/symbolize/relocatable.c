@@ -109,6 +109,9 @@ static int place(struct work *w, struct mic_error *err) {
   if (!w->text) return malformed(w, "it has no .text", err);
   if (first != w->text)
     return malformed(w, "its .text is not the first of its code, so its place is not known", err);
+  /* One without bytes in the file, of debug information alone, may say any size. */
+  if (w->sections.at[w->text].sh_size > UINT32_MAX)
+    return malformed(w, "a section cannot be placed", err);
   uint64_t at = TEXT_ADDRESS + w->sections.at[w->text].sh_size;
   for (size_t i = 1; i < w->sections.count; i++) {
     Elf64_Shdr *s = &w->sections.at[i];

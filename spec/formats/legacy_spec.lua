@@ -208,5 +208,10 @@ describe("convert from an old profile:", function()
       .. "1: 2 [1: 2] @ x\nodd\nMAPPED_LIBRARIES:\n" .. MAPS)
     assert.matches("2 lines that are no stack: line 3: no address behind \"@\"",
       kit.convert(folder, "in out.usprof"))
+    -- A sample each 10^15 bytes, of 100,000 allocations of a byte: they stand for some 10^20.
+    helper.write(folder .. "/in", "heap profile: 1: 2 [1: 2] @ heap_v2/1000000000000000\n"
+      .. "100000: 100000 [1: 1] @ 0x10\n1: 1 [1: 1] @ 0x10\nMAPPED_LIBRARIES:\n" .. MAPS)
+    assert.matches("1 line that is no stack: line 2: what it stands for is out of range",
+      kit.convert(folder, "in out.usprof"))
   end)
 end)

@@ -327,6 +327,19 @@ describe("symbolize of a kernel module:", function()
     assert.equal(0, naming.named)
   end)
 
+  it("refuses code of a size that cannot be", function()
+    shell("mkdir -p f" .. FILE:match("^.*/") .. " && strip --only-keep-debug -o debug.ko small.ko")
+    local whole = helper.read(folder .. "/debug.ko")
+    -- .text is there by its header alone: its sh_size.
+    local sections = helper.run("readelf -hSW debug.ko", folder)
+    local headers = tonumber(sections:match("Start of section headers: +(%d+)"))
+    local at = headers + tonumber(sections:match("%[ *(%d+)%] %.text +NOBITS")) * 64 + 32
+    helper.write(folder .. "/f" .. FILE, whole:sub(1, at) .. ("\255"):rep(8) .. whole:sub(at + 9))
+    local _, naming, err = symbolize(FILE, "f")
+    assert.matches("a section cannot be placed", err)
+    assert.equal(0, naming.named)
+  end)
+
   it("survives broken files", function()
     local whole = helper.read(folder .. "/small.ko")
     shell("mkdir -p e" .. FILE:match("^.*/"))
