@@ -510,6 +510,7 @@ static int write_samples(struct chrome *c) {
     mic_writer_samples(c->w, &row);
   }
   c->result->samples = s->samples.count - c->result->left_samples;
+  c->result->rounded = s->rounded;
   return 0;
 }
 

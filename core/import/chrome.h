@@ -29,8 +29,9 @@ struct mic_chrome_result {
   uint64_t profiles; /* parts of profiles that V8 writes into arguments ('P') */
   uint64_t samples;  /* of "samples", which have stacks */
   uint64_t
-    left_samples; /* and those that are not read: of no known frame, or the text ends early */
-  uint32_t cut;   /* 1: the text ends within an event */
+    left_samples;   /* and those that are not read: of no known frame, or the text ends early */
+  uint64_t rounded; /* weights of samples that are no whole number */
+  uint32_t cut;     /* 1: the text ends within an event */
 };
 
 int mic_chrome_read(struct mic_input *input, struct mic_writer *writer,

@@ -63,6 +63,7 @@ static int take_sample_field(struct mic_chrome_samples *s, const struct mic_json
     code = number(s, token, 0, &value);
     if (!code && value < 0) code = bad(s, "sample", s->samples.count - 1, "a negative weight");
     if (!code) sample->weight = (uint64_t)value;
+    s->rounded += mic_json_rounds(token, 0);
   }
   return code;
 }

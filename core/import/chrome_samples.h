@@ -41,7 +41,8 @@ struct mic_chrome_samples {
   MIC_VEC(struct mic_chrome_frame) frames;
   MIC_VEC(struct mic_chrome_sample) samples;
   MIC_VEC(uint32_t) pending;
-  uint32_t number; /* of the frame being read */
+  uint32_t number;  /* of the frame being read */
+  uint64_t rounded; /* weights with parts of units */
   bool ours, zeroed;
   int64_t zero_ns; /* the capture's time zero, in files of ours */
 };

@@ -102,18 +102,21 @@ static int put_samples(struct mic_firefox *r, uint32_t thread) {
 }
 
 /* Phases: 0 an instant, 1 a span, 2 its begin, 3 its end. */
-static void put_markers(struct mic_firefox *r) {
+static int put_markers(struct mic_firefox *r) {
   const struct mic_firefox_tables *t = &r->own;
   for (size_t i = 0; i < t->columns[FF_MARKER_NAME].count; i++) {
     int64_t row = (int64_t)i, phase = mic_firefox_get(t, FF_MARKER_PHASE, row);
     int64_t start = mic_firefox_get(t, FF_MARKER_START, row),
             end = mic_firefox_get(t, FF_MARKER_END, row);
     int64_t category = mic_firefox_get(t, FF_MARKER_CATEGORY, row);
-    uint32_t name = mic_firefox_string(r, mic_firefox_get(t, FF_MARKER_NAME, row));
+    int64_t named = mic_firefox_get(t, FF_MARKER_NAME, row);
     if (phase < 1 || phase > 3) {
       r->result->instants++;
       continue;
     }
+    if (!mic_firefox_has_string(r, named))
+      return mic_firefox_bad(r, "marker", row, "it has no name");
+    uint32_t name = mic_firefox_string(r, named);
     bool known = category >= 0 && (uint64_t)category < r->categories.count;
     uint32_t site = mic_build_site(r->build, name, known ? r->categories.at[category] : 0);
     while (r->name_of_site.count <= site) *mic_vec_push(&r->name_of_site) = 0;
@@ -126,12 +129,14 @@ static void put_markers(struct mic_firefox *r) {
     else
       mic_mark_add(&r->zones, MIC_MARK_END, to, 0, name ? name : MIC_NONE, i);
   }
+  return 0;
 }
 
 static int put_zones(struct mic_firefox *r, uint32_t thread) {
   struct mic_edge_counts matched = {0};
   uint64_t unended = 0;
-  put_markers(r);
+  int code = put_markers(r);
+  if (code) return code;
   mic_edges_match(&r->zones, r->name_of_site.at, &matched);
   r->result->unfinished += matched.unfinished;
   r->result->unmatched_ends += matched.unmatched_ends;

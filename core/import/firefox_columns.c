@@ -37,15 +37,6 @@ static const struct {
   [FF_MARKER_CATEGORY] = {"markers", "category", 0},
 };
 
-/* Whether a number has more digits than are kept; 3 of them tell. */
-static bool is_rounded(const struct mic_json_token *token, uint32_t digits) {
-  int64_t exact;
-  if (!memchr(token->bytes, '.', token->size) && !memchr(token->bytes, 'e', token->size) &&
-      !memchr(token->bytes, 'E', token->size))
-    return false;
-  return mic_json_digits(token->bytes, token->size, digits + 3, &exact) && exact % 1000 != 0;
-}
-
 bool mic_firefox_take(struct mic_firefox_tables *tables, const struct mic_path *path, uint32_t at,
                       uint32_t weight_digits, const struct mic_json_token *token,
                       uint64_t *rounded) {
@@ -61,7 +52,7 @@ bool mic_firefox_take(struct mic_firefox_tables *tables, const struct mic_path *
         (token->kind != MIC_JSON_NUMBER ||
          !mic_json_digits(token->bytes, token->size, digits, &value)))
       return false;
-    if (token->kind == MIC_JSON_NUMBER && digits != MILLIS && is_rounded(token, digits)) {
+    if (token->kind == MIC_JSON_NUMBER && digits != MILLIS && mic_json_rounds(token, digits)) {
       /* A part of a unit may be lost; the rest are indexes, lines and addresses. */
       if (c != FF_SAMPLE_WEIGHT && c != FF_SAMPLE_CPU) return false;
       ++*rounded;

@@ -102,6 +102,7 @@ static inline int64_t mic_firefox_get(const struct mic_firefox_tables *t,
   const mic_firefox_values *values = &t->columns[column];
   return row >= 0 && (uint64_t)row < values->count ? values->at[row] : MIC_FIREFOX_NULL;
 }
+bool mic_firefox_has_string(const struct mic_firefox *r, int64_t index);
 uint32_t mic_firefox_string(const struct mic_firefox *r, int64_t index);
 /* An error of a table's row. */
 int mic_firefox_bad(const struct mic_firefox *r, const char *table, int64_t row, const char *why);

@@ -17,9 +17,16 @@ enum {
 };
 
 /* The writer's string of an index; 0 for null and for what is none. */
+static const struct mic_firefox_tables *texts(const struct mic_firefox *r) {
+  return r->shared.strings.count ? &r->shared : &r->own;
+}
+
+bool mic_firefox_has_string(const struct mic_firefox *r, int64_t index) {
+  return index >= 0 && (uint64_t)index < texts(r)->strings.count;
+}
+
 uint32_t mic_firefox_string(const struct mic_firefox *r, int64_t index) {
-  const struct mic_firefox_tables *t = r->shared.strings.count ? &r->shared : &r->own;
-  return index >= 0 && (uint64_t)index < t->strings.count ? t->strings.at[index] : 0;
+  return mic_firefox_has_string(r, index) ? texts(r)->strings.at[index] : 0;
 }
 
 static const struct mic_firefox_tables *names(const struct mic_firefox *r) {
@@ -144,6 +151,8 @@ static int check_stacks(struct mic_firefox *r, int64_t stacks) {
     int64_t function = mic_firefox_get(t, FF_FRAME_FUNC, frame);
     if (function < 0 || (uint64_t)function >= functions)
       return mic_firefox_bad(r, "frame", frame, "it has no function");
+    if (!mic_firefox_has_string(r, mic_firefox_get(t, FF_FUNC_NAME, function)))
+      return mic_firefox_bad(r, "function", function, "it has no name");
     int code = caller_of(r, i, &caller);
     if (code) return code;
     *mic_vec_push(&r->callers) = caller < 0 ? -1 : caller;

@@ -114,3 +114,11 @@ bool mic_json_key(const struct mic_json_token *token, const char *word) {
 bool mic_json_is(const struct mic_json_token *token, const char *word) {
   return token->kind == MIC_JSON_STRING && equals(token->bytes, token->size, word);
 }
+
+bool mic_json_rounds(const struct mic_json_token *token, uint32_t digits) {
+  int64_t exact;
+  if (!memchr(token->bytes, '.', token->size) && !memchr(token->bytes, 'e', token->size) &&
+      !memchr(token->bytes, 'E', token->size))
+    return false;
+  return mic_json_digits(token->bytes, token->size, digits + 3, &exact) && exact % 1000 != 0;
+}

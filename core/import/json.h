@@ -52,5 +52,7 @@ int mic_json_again(struct mic_json *json, struct mic_error *err);
 /* Is the token's key, or a string token, this word? */
 bool mic_json_key(const struct mic_json_token *token, const char *word);
 bool mic_json_is(const struct mic_json_token *token, const char *word);
+/* Does a number have more digits behind the point than so many?  Three of them tell. */
+bool mic_json_rounds(const struct mic_json_token *token, uint32_t digits);
 
 #endif

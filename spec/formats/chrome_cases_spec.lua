@@ -157,6 +157,10 @@ describe("convert from a Chrome trace:", function()
         return assert.equal("app", cap:string(cap:array("modules", "path")[0]))
       end))
     end
+    local _, told = zones(("{" .. samples .. "," .. frames .. "}"):gsub('"weight":40',
+      '"weight":39.6'))
+    assert.matches("parts of units in 1 weights", told)
+    assert.same({ cycles = { ["main;work"] = 40, leaf = 1 } }, kit.weights(folder .. "/a.usprof"))
     for from, words in pairs { ['"sf":7'] = "callers of its stack go round",
       ['"weight":40'] = "a negative weight", ['"ts":"10"'] = "no number where one must be" } do
       local to = from:gsub("7", "9"):gsub("40", "-40"):gsub('"10"', "true")

@@ -215,6 +215,11 @@ describe("convert from", function()
         "thread 0, stack 1")
       refused("firefox", old((TABLES:gsub('"frame":%[0,1%]', '"frame":[0,9]'))), "it has no frame")
       refused("firefox", old((TABLES:gsub('"func":%[0,1%]', '"func":[0,9]'))), "it has no function")
+      refused("firefox", old((TABLES:gsub('("funcTable":{.-"name":%[%d+,)%d+', "%199"))),
+        "function 1 (near byte 0): it has no name")
+      refused("firefox", old(nil, '"markers":{"name":[99],"startTime":[0],"endTime":[1],'
+        .. '"phase":[1],"category":[0]},"samples":{"stack":[],"time":[]}'),
+        "marker 0 (near byte 0): it has no name")
       refused("firefox", old(nil, '"samples":{"stack":[5],"time":[0]}'),
         "a stack that is not there")
       refused("firefox", old(nil, '"samples":{"stack":[0],"time":[0],"weight":[-1]}'),

@@ -183,6 +183,9 @@ local function tell(result, ctx)
       ctx.lost("%s%s", text.plural(count, part[2]), part[3] and " " .. part[3] or "")
     end
   end
+  if result.rounded > 0 then
+    ctx.lost("parts of units in %.0f weights", tonumber(result.rounded))
+  end
   local overlapping, unended = tonumber(result.overlapping), tonumber(result.unfinished)
   if result.cut ~= 0 then ctx.note("the text ends within an event: those before are read") end
   if overlapping > 0 then
