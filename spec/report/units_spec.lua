@@ -48,6 +48,12 @@ describe("a report", function()
     assert.not_matches("%f[%w]b %(app%)", text)
   end)
 
+  it("calls CPU time that is not taken by a period samples too", function()
+    local cap = two_sources()
+    cap.arrays["sources.period"][0] = 0
+    assert.matches("3 samples of cpu%-clock: 3.00 us of CPU time", written(profile_text, cap, {}))
+  end)
+
   it("of bytes has no interval and no samples where there is no period", function()
     local text = written(profile_text, two_sources(), { source = "alloc_space" })
     assert.matches("2 values of alloc_space: 10.0 MiB\n", text)

@@ -36,7 +36,10 @@ local function measure_line(profile, say)
   local all = numbers.amount(source, profile.recorded)
     .. (source.is_cpu and " of CPU time" or "")
   if source.period == 0 then
-    say("%s of %s: %s", text.plural(rows_of(profile), "value"), text.escape(source.name), all)
+    -- Other files' values, as bytes of a heap, are sums of what was sampled.
+    local sampled = source.is_cpu or source.unit == "cycles"
+    say("%s of %s: %s", text.plural(rows_of(profile), sampled and "sample" or "value"),
+      text.escape(source.name), all)
     return
   end
   local rate = profile.summary.settings.rate
