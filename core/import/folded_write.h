@@ -5,7 +5,7 @@
  * path weigh together: in samples for a source with a period, else in the source's unit.  A stack
  * that ends short begins with its reason in brackets.  Lines are in order of the stacks' rows.
  *
- * Fails:   MIC_ELIMIT for a path whose samples weigh more than 2^64 - 1.
+ * Fails:   as mic_paths_of; writes keep their failure in the output.
  * Threads: no state.
  */
 #ifndef MIC_IMPORT_FOLDED_WRITE_H

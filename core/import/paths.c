@@ -7,7 +7,9 @@
  * recursion comes back to no hash for as long as there are rows.
  *
  * Rows that were found to be one path are joined with each other, and so are their callers, as far
- * as frames of both begin together: no two rows are compared again whose callers have been.
+ * as frames of both begin together: no two rows are compared again whose callers have been.  Of
+ * rows whose frames never begin together a file of a few kilobytes can make comparisons without
+ * end; those are counted.
  */
 #include "import/paths.h"
 
@@ -18,6 +20,10 @@
 
 #define MODULUS 4294967291ULL /* 2^32 - 5, the greatest prime below 2^32 */
 #define NO_LINE UINT64_MAX
+/* Frames that are compared, at most: rows that begin together are walked twice, others meet again
+ * after a few frames.  This many take a second or two. */
+#define STEPS (1ULL << 28)
+#define STEPS_A_ROW 256
 
 /* Keys of frames: functions are below 2^32. */
 #define PLACE (1ULL << 32)
@@ -35,6 +41,7 @@ struct grouping {
   uint8_t *weighs;    /* a bit for each row: samples have it */
   struct mic_index index;
   struct mic_paths *out;
+  uint64_t steps; /* frames that may still be compared; 0: too many are */
 };
 
 /* --- hashes -------------------------------------------------------------------------------- */
@@ -140,7 +147,7 @@ static uint64_t step_out(const struct grouping *g, struct frame *at) {
 static bool are_one(struct grouping *g, uint32_t row, uint32_t other, bool joins) {
   const struct mic_tables *t = g->t;
   struct frame a = {row, NO_LINE}, b = {other, NO_LINE};
-  for (;;) {
+  while (g->steps && g->steps--) {
     bool together = a.line == NO_LINE && b.line == NO_LINE;
     if (together && joins && !join(g, a.row, b.row)) return true;
     if (together && !joins && first_of(g, a.row) == first_of(g, b.row)) return true;
@@ -153,6 +160,7 @@ static bool are_one(struct grouping *g, uint32_t row, uint32_t other, bool joins
       return false;
     }
   }
+  return false;
 }
 
 static uint32_t hash_of_path(const void *keys, uint32_t path) {
@@ -219,11 +227,15 @@ int mic_paths_of(const struct mic_tables *t, const uint64_t *first_line, uint32_
   g.hash = mic_pages(each);
   g.joined = mic_pages(each);
   hash_rows(&g);
-  for (uint32_t row = 0; row < rows; row++)
+  g.steps = STEPS + STEPS_A_ROW * (rows + t->lines.rows);
+  for (uint32_t row = 0; row < rows && g.steps; row++)
     if (weighs(&g, row)) put(&g, row);
   mic_pages_free(g.weighs, rows / 8 + 1);
   mic_index_free(&g.index);
-  int code = add_weights(&g, source, err);
+  int code = g.steps ? add_weights(&g, source, err)
+                     : mic_fail(err, MIC_ELIMIT,
+                                "the same frames are inlined in too many ways to tell which stacks "
+                                "are one");
   mic_pages_free(g.hash, each);
   mic_pages_free(g.joined, each);
   if (code) mic_paths_free(out);

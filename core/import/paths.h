@@ -8,8 +8,8 @@
  * While it works it takes 8 bytes a row of stacks, 4 a line and up to 12 a path.
  *
  * Owns:    its arrays; the tables are borrowed.
- * Fails:   MIC_ELIMIT for samples that weigh more than 2^64 - 1 together.
- * Threads: no state.
+ * Fails:   MIC_ELIMIT for samples of a path that weigh more than 2^64 - 1 together, and for rows
+ * that are one in so many ways that comparing them would take minutes. Threads: no state.
  */
 #ifndef MIC_IMPORT_PATHS_H
 #define MIC_IMPORT_PATHS_H

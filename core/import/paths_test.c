@@ -348,6 +348,30 @@ static void takes_many_lines_once(void **state) {
   unmake(&m);
 }
 
+/* As many functions inlined into each other at one place and, but for the last, at another, whose
+ * rows are no one's callers but one row's each: their frames never begin together. */
+static void refuses_to_compare_for_minutes(void **state) {
+  enum { LINES = 20000, CALLS = 20000 };
+  struct made m = {0};
+  struct mic_paths got;
+  struct mic_error err = {0};
+  (void)state;
+  uint32_t all = place(&m, ""), but_one = place(&m, ""), r = root(&m, MIC_END_OUTERMOST);
+  for (uint32_t i = 0; i < 2 * LINES - 1; i++) {
+    *mic_vec_push(&m.line_location) = i < LINES ? all : but_one;
+    *mic_vec_push(&m.line_function) = 1;
+  }
+  uint32_t last = place(&m, "1");
+  sample(&m, call(&m, r, all), 1, 0);
+  for (uint32_t i = 0; i < CALLS; i++) sample(&m, call(&m, call(&m, r, but_one), last), 1, 0);
+  assert_int_equal(group(&m, 0, &got, &err), MIC_ELIMIT);
+  assert_string_equal(err.msg,
+                      "the same frames are inlined in too many ways to tell which stacks are one");
+  assert_int_equal(got.count, 0);
+  mic_paths_free(&got);
+  unmake(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(is_empty_where_nothing_is_sampled),
@@ -360,6 +384,7 @@ int main(void) {
     cmocka_unit_test(trusts_no_hash),
     cmocka_unit_test(takes_equal_chains_once),
     cmocka_unit_test(takes_many_lines_once),
+    cmocka_unit_test(refuses_to_compare_for_minutes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
