@@ -300,6 +300,17 @@ function Capture:pieces(id)
   end
 end
 
+--- Whether two strings have the same bytes: a capture of others may hold one twice.
+function Capture:same(a, b)
+  if a == b or self:size(a) ~= self:size(b) then return a == b end
+  local next_a, next_b = self:pieces(a), self:pieces(b)
+  while true do
+    local piece = next_a()
+    if piece ~= next_b() then return false end
+    if not piece then return true end
+  end
+end
+
 -- From a stack to its root; each parent is an earlier row, so this ends.
 local function walk(parent, location, id, out)
   local n, none = 0, M.NONE

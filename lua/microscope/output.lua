@@ -133,18 +133,18 @@ end
 --- What a string of a capture becomes between JSON's quotes, to be written: names may have hundreds
 -- of MB, and a long one is no Lua string on the way.
 function M.escaped(cap, id)
-  if cap:size(id) > LONGEST then return setmetatable({ cap = cap, id = id }, Long) end
-  return json.escape(cap:string(id))
+  local bytes, size = cap:bytes(id)
+  if size > LONGEST then return setmetatable({ cap = cap, id = id }, Long) end
+  return json.escape(ffi.string(bytes, size))
 end
 
 --- A text as JSON, to be written: a string of a capture by its id, and a text behind it; either may
 -- be nil.
 function M.json(cap, id, rest)
   if not id then return json.encode(rest) end
-  if cap:size(id) > LONGEST then
-    return M.join('"', M.escaped(cap, id), rest and json.escape(rest) or "", '"')
-  end
-  return json.encode(rest and cap:string(id) .. rest or cap:string(id))
+  local text = M.escaped(cap, id)
+  if type(text) == "string" then return '"' .. text .. (rest and json.escape(rest) or "") .. '"' end
+  return M.join('"', text, rest and json.escape(rest) or "", '"')
 end
 
 --- A function that gives fn's text of a key, for texts that are written again and again: some MiB

@@ -21,6 +21,8 @@ local READ = {
   { "pprof lines", 1000000, "pprof" },
   { "pprof strings", 2000000, "pprof" },
   { "pprof string", 30000000, "pprof" },
+  { "pprof bytes", 30000000, "pprof" },
+  { "pprof names", 2000, "pprof" },
   { "pprof samples", 300000, "pprof" },
   { "folded names", 300000, "folded" },
   { "folded stacks", 4000000, "folded" },
@@ -43,15 +45,17 @@ local GENERATED = {
   samples = { samples = 700000, stacks = 20000, labels = 1000, labelled = 2, threads = 64 },
   stacks = { samples = 300000, stacks = 200000, labels = 100000, labelled = 1, threads = 64 },
   zones = { samples = 1000, zones = 800000 },
+  threads = { samples = 100000, threads = 100000, stacks = 1000 },
 }
 
 -- Formats that are written, each with the captures that it is tried with.
 local WRITTEN = {
   pprof = { "samples", "stacks", "pprof deep", "pprof lines", "pprof string" },
   otlp = { "samples", "zones", "pprof lines", "pprof string" },
-  chrome = { "stacks", "zones", "pprof lines", "folded names" },
-  speedscope = { "samples", "pprof deep", "folded names" },
-  firefox = { "stacks", "zones", "pprof deep", "pprof lines" },
+  chrome = { "stacks", "zones", "pprof lines", "folded names", "pprof bytes", "pprof names" },
+  speedscope = { "samples", "pprof deep", "folded names", "pprof bytes", "pprof names" },
+  firefox = { "stacks", "zones", "threads", "pprof deep", "pprof lines", "pprof bytes",
+    "pprof names" },
   folded = { "samples", "stacks", "pprof deep", "pprof twins", "pprof places", "pprof lines",
     "pprof samples", "pprof string", "folded names", "folded stacks" },
 }

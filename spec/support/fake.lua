@@ -1,6 +1,6 @@
 --- fake.lua - a capture made of Lua tables, for specs of queries.
 --
--- Answers rows, array and string as microscope.capture's captures do.  Strings may stand for
+-- Answers rows, array, string, same and fact as microscope.capture's captures do.  Strings may stand for
 -- their ids: in a column that is given texts, each becomes the id of that string.
 
 local ffi = require("ffi")
@@ -61,6 +61,15 @@ function Capture:blocks(tab, ...)
 end
 
 function Capture:string(id) return self.strings[tonumber(id) + 1] end
+
+function Capture:same(a, b) return self:string(a) == self:string(b) end
+
+function Capture:fact(name)
+  local key, value = self:array("meta", "key"), self:array("meta", "value")
+  for i = self:rows("meta") - 1, 0, -1 do
+    if self:string(key[i]) == name then return value[i] end
+  end
+end
 
 --- A capture of tables: M.capture { samples = { stack = { 0, 1 }, ... }, ... }.  nil in a row of
 -- a u32 column cannot be written; use M.NONE.

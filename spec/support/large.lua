@@ -109,6 +109,19 @@ local PPROF = {
     put(ONE_SAMPLE, location(1, 1), func(1, 3), STRINGS, head(6, n))
     for _ = 1, n / 1000 do put(("x"):rep(1000)) end
   end,
+  -- The same of bytes that are no UTF-8.
+  bytes = function(put, n)
+    put(ONE_SAMPLE, location(1, 1), func(1, 3), STRINGS, head(6, n))
+    for _ = 1, n / 1000 do put(("\xff"):rep(1000)) end
+  end,
+  -- n functions with names of 20,000 bytes.
+  names = function(put, n)
+    for i = 1, n do
+      put(bytes(2, bytes(1, varint(i)) .. bytes(2, varint(1))), location(i, i), func(i, 2 + i))
+    end
+    put(STRINGS)
+    for i = 1, n do put(head(6, 20008), ("%08x"):format(i), ("\xc3\xa9"):rep(10000)) end
+  end,
   -- n samples, each of a location, a function and a name of its own; ids are no row numbers.
   samples = function(put, n)
     for i = 1, n do
@@ -253,6 +266,8 @@ M.kinds = {
   ["pprof lines"] = pprof("lines"),
   ["pprof strings"] = pprof("strings"),
   ["pprof string"] = pprof("string"),
+  ["pprof bytes"] = pprof("bytes"),
+  ["pprof names"] = pprof("names"),
   ["pprof samples"] = pprof("samples"),
   ["folded names"] = folded_names,
   ["folded stacks"] = folded_stacks,

@@ -356,6 +356,12 @@ local function write_shared(cap, frames, tree, strings, out)
   write_strings(cap, frames, strings, out)
 end
 
+local function source_of(cap, id)
+  local unit = capture.enum("mic_unit", cap:array("sources", "unit")[id])
+  return { id = id, unit = unit, is_time = unit == "cpu_ns" or unit == "ns",
+    period = tonumber(cap:array("sources", "period")[id]) }
+end
+
 -- How weights are said: a period each is one sample, other time in ms, bytes as they are.
 local function weighing(cap, source)
   local weight, rows = cap:array("samples", "weight")
@@ -364,16 +370,15 @@ local function weighing(cap, source)
     if of_source[i] == source.id and weight[i] ~= source.period then equal = false break end
   end
   if equal then return "samples", nil end
-  local unit = capture.enum("mic_unit", cap:array("sources", "unit")[source.id])
-  if unit == "cpu_ns" or unit == "ns" then return "tracing-ms", millis end
+  if source.is_time then return "tracing-ms", millis end
   local function whole(value) return ("%.0f"):format(tonumber(value)) end
-  return unit == "bytes" and "bytes" or "samples", whole
+  return source.unit == "bytes" and "bytes" or "samples", whole
 end
 
-local function write_samples(cap, tree, list, source, out)
+local function write_samples(cap, list, parts, out)
   local stack, time_ns = cap:array("samples", "stack"), cap:array("samples", "time_ns")
   local weight = cap:array("samples", "weight")
-  local kind, value = weighing(cap, source)
+  local tree, value = parts.tree, parts.weight_of
   out:write('"samples":{')
   column(out, "stack", list.count, function(i)
     local node = tree.node[stack[list.rows[i]]]
@@ -385,7 +390,7 @@ local function write_samples(cap, tree, list, source, out)
   else
     out:write('"weight":null,')
   end
-  out:write('"weightType":"', kind, '","length":', list.count, "},\n")
+  out:write('"weightType":"', parts.weight_type, '","length":', list.count, "},\n")
 end
 
 -- Zones are markers of a span (phase 1); one that did not end is the begin of one (phase 2).
@@ -428,7 +433,7 @@ local function write_thread(cap, t, parts, out)
     '"name":', unnamed and '"thread"' or output.json(cap, name), ',"isMainThread":',
     tostring(tid == pid), ',"processName":', output.json(cap, cap:array("processes", "name")[p]),
     ',"pid":"', pid, parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
-  write_samples(cap, parts.tree, parts.lists[t] or { count = 0 }, parts.source, out)
+  write_samples(cap, parts.lists[t] or { count = 0 }, parts, out)
   write_markers(cap, parts.zones[t] or { count = 0 }, parts, out)
   out:write("}")
 end
@@ -460,7 +465,7 @@ local function write_meta(cap, source, categories, out)
   local realtime = clocks and tonumber(cap:array("clocks", "realtime_ns")[0]) or 0
   local duration = clocks and cap:array("clocks", "duration_ns")[0] or 0
   out:write('"meta":{"version":', GECKO_VERSION, ',"preprocessedProfileVersion":', VERSION,
-    ',"interval":', source.period > 0 and source.unit == "ns" and millis(source.period) or "1",
+    ',"interval":', source.period > 0 and source.is_time and millis(source.period) or "1",
     ',"startTime":', json.encode(realtime / 1e6), ',"profilingStartTime":0,"profilingEndTime":',
     millis(duration), ',"processType":0,"product":',
     product and output.json(cap, product) or '"microscope"',
@@ -478,8 +483,9 @@ local function write_all(cap, source, out)
   local tree = frames_query.tree(cap, frames)
   local strings = new_strings(cap)
   local categories = categories_of(cap)
-  local parts = { tree = tree, source = source, strings = strings, lists = {},
-    of_site = categories.of_site, zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
+  local parts = { tree = tree, strings = strings, lists = {}, of_site = categories.of_site,
+    zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
+  parts.weight_type, parts.weight_of = weighing(cap, source)
   for _, list in ipairs(frames_query.by_thread(cap, source.id)) do
     parts.lists[list.thread] = list
   end
@@ -536,7 +542,7 @@ return {
     ids = function(cap)
       local name, rows = cap:array("threads", "name")
       for t = 0, rows - 1 do
-        if cap:string(name[t]) == "" then return false end
+        if cap:size(name[t]) == 0 then return false end
       end
       return true
     end,
@@ -545,8 +551,8 @@ return {
   detect = detect,
   read = read,
   write = function(cap, path, ctx)
-    local source = summary_query.cpu_source(cap)
-    if not source then ctx.fail("it has no samples") end
-    return output.with(path, nil, function(out) write_all(cap, source, out) end)
+    local id = summary_query.cpu_source_id(cap)
+    if not id then ctx.fail("it has no samples") end
+    return output.with(path, nil, function(out) write_all(cap, source_of(cap, id), out) end)
   end,
 }

@@ -40,23 +40,12 @@ local function stack_writer(frames, out)
   end
 end
 
--- Whether two strings are the same bytes; a capture may have one twice.
-local function same(cap, a, b)
-  if a == b or cap:size(a) ~= cap:size(b) then return a == b end
-  local next_a, next_b = cap:pieces(a), cap:pieces(b)
-  while true do
-    local piece = next_a()
-    if piece ~= next_b() then return false end
-    if not piece then return true end
-  end
-end
-
 -- "PROGRAM / THREAD (TID), SOURCE", of which each may be missing.
 local function profile_name(cap, thread, source, sources)
   local name, tid = cap:array("threads", "name")[thread], cap:array("threads", "tid")[thread]
   local process = cap:array("threads", "process")[thread]
   local program = cap:array("processes", "name")[process]
-  local has_program = cap:size(program) > 0 and not same(cap, program, name)
+  local has_program = cap:size(program) > 0 and not cap:same(program, name)
   local bare = not has_program and cap:size(name) == 0 and tid == 0
   local parts = { '"' }
   local function add(part) parts[#parts + 1] = part end

@@ -178,16 +178,21 @@ end
 -- one that an imported file shows first (meta default_source), else the first; nil for a capture
 -- without any.
 function M.cpu_source(cap)
-  local sources = M.sources(cap)
-  for _, source in ipairs(sources) do
-    if source.is_cpu then return source end
+  local id = M.cpu_source_id(cap)
+  return id and M.sources(cap)[id + 1]
+end
+
+--- The same as its row alone: names of sources may have any size.
+function M.cpu_source_id(cap)
+  local unit, rows = cap:array("sources", "unit")
+  for i = 0, rows - 1 do
+    if unit[i] == CPU_NS then return i end
   end
-  local fact = cap:fact("default_source")
-  local preferred = fact and cap:string(fact)
-  for _, source in ipairs(sources) do
-    if source.name == preferred then return source end
+  local name, preferred = cap:array("sources", "name"), cap:fact("default_source")
+  for i = 0, rows - 1 do
+    if preferred and cap:same(name[i], preferred) then return i end
   end
-  return sources[1]
+  return rows > 0 and 0 or nil
 end
 
 local function duration_ns(cap)
