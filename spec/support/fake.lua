@@ -1,7 +1,7 @@
 --- fake.lua - a capture made of Lua tables, for specs of queries.
 --
--- Answers rows, array, string, same and fact as microscope.capture's captures do.  Strings may stand for
--- their ids: in a column that is given texts, each becomes the id of that string.
+-- Answers rows, array, string, same and fact as microscope.capture's captures do.  Strings may
+-- stand for their ids: in a column that is given texts, each becomes the id of that string.
 
 local ffi = require("ffi")
 
