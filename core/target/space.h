@@ -21,8 +21,11 @@ struct mic_mapping {
 
 typedef MIC_VEC(struct mic_mapping) mic_mappings;
 
+/* By address, in parts: of 200,000 pieces of just-in-time code, each mapped by itself, one more
+ * moves a few hundred. */
+enum { MIC_SPACE_PART = 512 };
 struct mic_code_space {
-  mic_mappings all; /* by address */
+  MIC_VEC(mic_mappings) parts; /* of 1 to MIC_SPACE_PART mappings */
   uint64_t generation;
 };
 
@@ -36,5 +39,10 @@ bool mic_code_space_insert(struct mic_code_space *maps, const struct mic_mapping
  * longer under that image, of anonymous memory what they show nothing at. */
 bool mic_code_space_keep(struct mic_code_space *maps, const mic_mappings *kept,
                          mic_mappings *ended);
+/* The same mappings, from a later time on; *to is empty. */
+void mic_code_space_copy(struct mic_code_space *to, const struct mic_code_space *from,
+                         uint64_t start_ns);
+/* Without any; its generation stays. */
+void mic_code_space_clear(struct mic_code_space *maps);
 
 #endif

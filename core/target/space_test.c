@@ -19,13 +19,26 @@ static struct mic_mapping mapping(uint64_t start, uint64_t end, struct mic_image
   };
 }
 
-static void expect(const struct mic_code_space *maps, const uint64_t (*ranges)[3], size_t count) {
-  assert_int_equal(maps->all.count, count);
-  for (size_t i = 0; i < count; i++) {
-    assert_int_equal(maps->all.at[i].code.start, ranges[i][0]);
-    assert_int_equal(maps->all.at[i].code.end, ranges[i][1]);
-    assert_int_equal(maps->all.at[i].file_offset, ranges[i][2]);
+/* All mappings, in order; no part is empty or too large. */
+static mic_mappings all_of(const struct mic_code_space *maps) {
+  mic_mappings all = {0};
+  for (size_t p = 0; p < maps->parts.count; p++) {
+    const mic_mappings *part = &maps->parts.at[p];
+    assert_in_range(part->count, 1, MIC_SPACE_PART);
+    for (size_t i = 0; i < part->count; i++) *mic_vec_push(&all) = part->at[i];
   }
+  return all;
+}
+
+static void expect(const struct mic_code_space *maps, const uint64_t (*ranges)[3], size_t count) {
+  mic_mappings all = all_of(maps);
+  assert_int_equal(all.count, count);
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(all.at[i].code.start, ranges[i][0]);
+    assert_int_equal(all.at[i].code.end, ranges[i][1]);
+    assert_int_equal(all.at[i].file_offset, ranges[i][2]);
+  }
+  mic_vec_free(&all);
 }
 
 static void a_cover_in_the_middle_splits(void **state) {
@@ -50,7 +63,7 @@ static void a_cover_in_the_middle_splits(void **state) {
   assert_ptr_equal(mic_code_space_find(&maps, 0x5000)->image, &a);
   assert_null(mic_code_space_find(&maps, 0x9000));
   assert_null(mic_code_space_find(&maps, 0xfff));
-  mic_vec_free(&maps.all);
+  mic_code_space_clear(&maps);
   mic_vec_free(&ended);
 }
 
@@ -68,10 +81,10 @@ static void what_is_there_already_changes_nothing(void **state) {
   assert_int_equal(ended.count, 0);
   /* The same file elsewhere in the same place is another mapping. */
   assert_true(mic_code_space_insert(&maps, &shifted, &ended));
-  assert_int_equal(maps.all.count, 3);
+  assert_int_equal(maps.parts.at[0].count, 3);
   struct mic_mapping empty = mapping(0x5000, 0x5000, &a, 0);
   assert_false(mic_code_space_insert(&maps, &empty, &ended));
-  mic_vec_free(&maps.all);
+  mic_code_space_clear(&maps);
   mic_vec_free(&ended);
 }
 
@@ -103,46 +116,75 @@ static void a_read_ends_what_it_does_not_show(void **state) {
   assert_int_equal(ended.count, 2);
   shown.count = 0;
   assert_true(mic_code_space_keep(&maps, &shown, &ended));
-  assert_int_equal(maps.all.count, 0);
-  mic_vec_free(&maps.all);
+  assert_int_equal(maps.parts.count, 0);
+  mic_code_space_clear(&maps);
   mic_vec_free(&ended);
   mic_vec_free(&shown);
 }
 
-/* Against one owner a page, over many random mappings. */
-static void inserts_agree_with_a_page_table(void **state) {
-  (void)state;
-  enum { PAGES = 64 };
-  static struct mic_image images[200];
-  int owner[PAGES];
-  memset(owner, 0xff, sizeof owner);
-  struct mic_code_space maps = {0};
+/* Against one owner a page: everywhere they agree, and whatever is cut off it, a byte of a mapping
+ * keeps its place in the file. */
+static void agree(const struct mic_code_space *maps, const int *owner, uint64_t pages,
+                  struct mic_image *images) {
+  for (uint64_t page = 0; page < pages; page++) {
+    const struct mic_mapping *found = mic_code_space_find(maps, page << 12);
+    if (owner[page] < 0)
+      assert_null(found);
+    else
+      assert_ptr_equal(found->image, &images[owner[page]]);
+  }
+  mic_mappings all = all_of(maps);
+  for (size_t m = 0; m < all.count; m++) {
+    if (m) assert_true(all.at[m - 1].code.end <= all.at[m].code.start);
+    assert_int_equal(all.at[m].code.start - all.at[m].code.bias, all.at[m].file_offset);
+  }
+  mic_vec_free(&all);
+}
+
+/* So many random mappings of up to `most` pages, compared after each `step`. */
+static void insert_random(int count, uint64_t pages, uint32_t most, int step) {
+  struct mic_image *images = mic_alloc((size_t)count * sizeof *images);
+  int *owner = mic_alloc(pages * sizeof *owner);
+  struct mic_code_space maps = {0}, copy = {0};
   mic_mappings ended = {0};
   uint32_t seed = 7;
-  for (int i = 0; i < 200; i++) {
+  memset(owner, 0xff, pages * sizeof *owner);
+  for (int i = 0; i < count; i++) {
     seed = seed * 1664525 + 1013904223;
-    uint64_t from = (seed >> 8) % PAGES, size = 1 + (seed >> 20) % 12;
-    uint64_t to = from + size > PAGES ? PAGES : from + size;
+    uint64_t from = (seed >> 8) % pages, size = 1 + (seed >> 20) % most;
+    uint64_t to = from + size > pages ? pages : from + size;
     struct mic_mapping new = mapping(from << 12, to << 12, &images[i], 0x40000);
+    ended.count = 0;
     mic_code_space_insert(&maps, &new, &ended);
     for (uint64_t page = from; page < to; page++) owner[page] = i;
-    for (uint64_t page = 0; page < PAGES; page++) {
-      const struct mic_mapping *found = mic_code_space_find(&maps, page << 12);
-      if (owner[page] < 0)
-        assert_null(found);
-      else
-        assert_ptr_equal(found->image, &images[owner[page]]);
-    }
-    for (size_t m = 1; m < maps.all.count; m++)
-      assert_true(maps.all.at[m - 1].code.end <= maps.all.at[m].code.start);
-    for (size_t m = 0; m < maps.all.count; m++) {
-      /* Whatever is cut off it, a byte of a mapping keeps its place in the file. */
-      const struct mic_mapping *at = &maps.all.at[m];
-      assert_int_equal(at->code.start - at->code.bias, at->file_offset);
-    }
+    if (i % step == 0) agree(&maps, owner, pages, images);
   }
-  mic_vec_free(&maps.all);
+  agree(&maps, owner, pages, images);
+  mic_code_space_copy(&copy, &maps, 5);
+  agree(&copy, owner, pages, images);
+  assert_int_equal(copy.parts.at[0].at[0].start_ns, 5);
+  /* Kept are those of every other page. */
+  mic_mappings shown = {0};
+  for (uint64_t page = 0; page < pages; page++) {
+    if (page % 2 && owner[page] >= 0)
+      *mic_vec_push(&shown) = mapping(page << 12, (page + 1) << 12, &images[owner[page]], 0);
+    if (page % 2 == 0) owner[page] = -1;
+  }
+  mic_code_space_keep(&maps, &shown, &ended);
+  agree(&maps, owner, pages, images);
+  mic_code_space_clear(&maps);
+  mic_code_space_clear(&copy);
+  mic_vec_free(&shown);
   mic_vec_free(&ended);
+  free(owner);
+  free(images);
+}
+
+static void inserts_agree_with_a_page_table(void **state) {
+  (void)state;
+  insert_random(200, 64, 12, 1);
+  insert_random(30000, 20000, 2, 5000);
+  insert_random(30000, 20000, 4000, 5000); /* each covers many parts */
 }
 
 int main(void) {

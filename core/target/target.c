@@ -40,7 +40,7 @@ void mic_target_free(struct mic_target *target) {
   mic_names_free(target->names);
   mic_unwinder_free(target->unwinder);
   for (size_t i = 0; i < target->processes.count; i++) {
-    mic_vec_free(&target->processes.at[i]->maps.all);
+    mic_code_space_clear(&target->processes.at[i]->maps);
     free(target->processes.at[i]);
   }
   mic_vec_free(&target->processes);
@@ -57,7 +57,7 @@ void mic_target_free(struct mic_target *target) {
   mic_map_free(&target->loaded);
   mic_vec_free(&target->problem_rows);
   mic_vec_free(&target->ended);
-  mic_vec_free(&target->kernel_maps.all);
+  mic_code_space_clear(&target->kernel_maps);
   mic_vec_free(&target->chain);
   mic_stacks_free(&target->stacks);
   mic_images_free(&target->images);
@@ -140,8 +140,8 @@ static void end_thread(struct mic_target *target, uint64_t time_ns, struct mic_t
 static void end_process(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
   while (process->live) end_thread(target, time_ns, process->live);
   process->end_ns = mic_target_relative(target, time_ns);
-  mic_target_write_mappings(target, process, &process->maps.all, process->end_ns);
-  mic_vec_free(&process->maps.all);
+  mic_target_write_space(target, process, process->end_ns);
+  mic_code_space_clear(&process->maps);
   if (mic_map_get(&target->by_pid, process->pid, 0) == process->id)
     mic_map_remove(&target->by_pid, process->pid, 0);
 }
@@ -192,17 +192,6 @@ static void inherit_name(struct mic_target *target, struct mic_thread *thread, u
   mic_writer_thread_names(target->writer, &row);
 }
 
-static void inherit_maps(struct mic_process *child, const struct mic_process *parent) {
-  mic_vec_reserve(&child->maps.all, parent->maps.all.count);
-  for (size_t i = 0; i < parent->maps.all.count; i++) {
-    struct mic_mapping mapping = parent->maps.all.at[i];
-    mapping.start_ns = child->start_ns;
-    *mic_vec_push(&child->maps.all) = mapping;
-  }
-  /* The same code at the same addresses: what was found for the parent holds. */
-  child->maps.generation = parent->maps.generation;
-}
-
 void mic_target_fork(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid,
                      uint32_t parent_pid, uint32_t parent_tid) {
   struct mic_process *process;
@@ -221,7 +210,9 @@ void mic_target_fork(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
     process->program_ns = process->start_ns;
     process->cgroup = parent->cgroup;
     process->ns_pid = parent->ns_pid == parent->pid ? pid : 0;
-    inherit_maps(process, parent);
+    /* The same code at the same addresses: what was found for the parent holds. */
+    mic_code_space_copy(&process->maps, &parent->maps, process->start_ns);
+    process->maps.generation = parent->maps.generation;
   }
   struct mic_thread *thread = mic_target_thread(target, time_ns, pid, tid);
   inherit_name(target, thread, time_ns, parent_tid);
@@ -232,8 +223,8 @@ static void exec(struct mic_target *target, uint64_t time_ns, struct mic_process
   uint64_t at = mic_target_relative(target, time_ns);
   process->began = true;
   process->program_ns = at;
-  mic_target_write_mappings(target, process, &process->maps.all, at);
-  process->maps.all.count = 0;
+  mic_target_write_space(target, process, at);
+  mic_code_space_clear(&process->maps);
   process->maps.generation = ++target->generation;
   for (struct mic_thread *thread = process->live, *next; thread; thread = next) {
     next = thread->next;

@@ -82,6 +82,9 @@ enum mic_end mic_target_chain_frames(struct mic_target *target, struct mic_proce
 /* Write the rows of mappings that ended. */
 void mic_target_write_mappings(struct mic_target *target, const struct mic_process *process,
                                const mic_mappings *mappings, uint64_t end_ns);
+/* All that a process has mapped. */
+void mic_target_write_space(struct mic_target *target, const struct mic_process *process,
+                            uint64_t end_ns);
 void mic_target_write_exec(struct mic_target *target, const struct mic_process *process,
                            uint64_t time_ns, const char *path);
 /* Read the executable mappings of a live process now, to be used when its time has come. */

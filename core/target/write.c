@@ -19,6 +19,12 @@ void mic_target_write_mappings(struct mic_target *target, const struct mic_proce
   }
 }
 
+void mic_target_write_space(struct mic_target *target, const struct mic_process *process,
+                            uint64_t end_ns) {
+  for (size_t i = 0; i < process->maps.parts.count; i++)
+    mic_target_write_mappings(target, process, &process->maps.parts.at[i], end_ns);
+}
+
 void mic_target_write_exec(struct mic_target *target, const struct mic_process *process,
                            uint64_t time_ns, const char *path) {
   struct mic_process_execs_row row = {
@@ -33,8 +39,7 @@ static void write_processes(struct mic_target *target) {
   for (size_t i = 0; i < target->processes.count; i++) {
     const struct mic_process *process = target->processes.at[i];
     if (process->exec_ns) mic_target_write_exec(target, process, process->exec_ns, NULL);
-    if (process->end_ns == UINT64_MAX)
-      mic_target_write_mappings(target, process, &process->maps.all, UINT64_MAX);
+    if (process->end_ns == UINT64_MAX) mic_target_write_space(target, process, UINT64_MAX);
     struct mic_processes_row row = {
       .pid = process->pid,
       .ns_pid = process->ns_pid,
