@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/alloc.h"
 #include "import/output.h"
+#include "import/scratch.h"
 
 enum {
   ROOM = 256 * 1024,
@@ -178,54 +178,19 @@ MIC_EXPORT int mic_input_rewind(struct mic_input *input, struct mic_error *err) 
   return refill(input, err);
 }
 
-static int scratch_file(void) {
-  const char *folder = getenv("TMPDIR");
-  return open(folder && folder[0] == '/' ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-}
-
-/* What a file there may take: half of what is free, so that no input fills a disk that others use
- * (or, on tmpfs, memory).  A file system that does not tell its size bounds itself. */
-static uint64_t room_for(int fd) {
-  struct statvfs at;
-  if (fstatvfs(fd, &at) != 0) return 0;
-  if (at.f_blocks == 0) return UINT64_MAX;
-  return (uint64_t)at.f_bavail * at.f_frsize / 2;
-}
-
-static int too_large(const struct mic_input *in, uint64_t room, struct mic_error *err) {
-  return mic_fail(err, MIC_ELIMIT,
-                  "%.120s: more than %llu bytes, half of what is free where TMPDIR is", in->name,
-                  (unsigned long long)room);
-}
-
-static int write_all(int fd, const uint8_t *bytes, size_t size) {
-  while (size) {
-    ssize_t done = write(fd, bytes, size);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return -1;
-    bytes += done;
-    size -= (size_t)done;
-  }
-  return 0;
-}
-
 /* What can be read once only, to a file that has no name. */
 static int spool(struct mic_input *in, struct mic_error *err) {
-  int fd = scratch_file();
-  if (fd < 0) return mic_fail_sys(err, "making room for %.150s", in->name);
-  const uint64_t room = room_for(fd);
-  uint64_t total = 0;
+  struct mic_scratch scratch;
   ssize_t got = 1;
-  while (got > 0) {
+  int code = mic_scratch_open(&scratch, in->name, err);
+  while (!code && got > 0) {
     do got = read(in->fd, in->raw, ROOM);
     while (got < 0 && errno == EINTR);
-    if (got > 0 && (total += (uint64_t)got) > room) break;
-    if (got > 0 && write_all(fd, in->raw, (size_t)got) != 0) got = -1;
+    if (got < 0) code = mic_fail_sys(err, "reading %.180s", in->name);
+    if (got > 0) code = mic_scratch_write(&scratch, in->raw, (size_t)got, err);
   }
-  int code = got < 0 ? mic_fail_sys(err, "reading %.180s", in->name) : 0;
-  if (!code && total > room) code = too_large(in, room, err);
   close(in->fd);
-  in->fd = fd;
+  in->fd = scratch.fd;
   return code;
 }
 
@@ -284,18 +249,16 @@ int mic_input_file(struct mic_input *input, int *fd, struct mic_error *err) {
     return *fd >= 0 ? 0 : mic_fail_sys(err, "opening %.180s", input->name);
   }
   uint8_t *part = mic_alloc(ROOM);
-  uint64_t got = 1, total = 0;
-  *fd = scratch_file();
-  const uint64_t room = *fd >= 0 ? room_for(*fd) : 0;
-  int code = *fd >= 0 ? mic_input_rewind(input, err)
-                      : mic_fail_sys(err, "making room for %.150s", input->name);
+  uint64_t got = 1;
+  struct mic_scratch scratch;
+  int code = mic_scratch_open(&scratch, input->name, err);
+  if (!code) code = mic_input_rewind(input, err);
   while (!code && got) {
     code = mic_input_read(input, part, ROOM, &got, err);
-    if (!code && (total += got) > room) code = too_large(input, room, err);
-    if (!code && write_all(*fd, part, got) != 0)
-      code = mic_fail_sys(err, "making room for %.150s", input->name);
+    if (!code) code = mic_scratch_write(&scratch, part, got, err);
   }
   free(part);
+  *fd = scratch.fd;
   if (code && *fd >= 0) close(*fd);
   return code;
 }

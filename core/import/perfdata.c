@@ -477,8 +477,10 @@ static int refuse_all(const struct mic_perfdata *p, struct mic_error *err) {
   int32_t file = cut ? result->cut_file : result->first_bad_file;
   uint64_t number = cut ? result->cut_record : result->first_bad;
   uint64_t offset = cut ? result->cut_offset : result->first_bad_offset;
-  char of[32] = "";
-  if (file >= 0) snprintf(of, sizeof of, " of data.%d", file);
+  bool unpacked = cut ? result->cut_unpacked : result->first_bad_unpacked;
+  char of[64] = "";
+  if (file >= 0)
+    snprintf(of, sizeof of, " of %sdata.%d", unpacked ? "what is compressed in " : "", file);
   return mic_fail_at(err, offset, "%.100s: record %llu at byte %llu%s: %s", p->name,
                      (unsigned long long)number, (unsigned long long)offset, of,
                      cut ? result->cut : "it does not hold together");
@@ -542,6 +544,7 @@ static int read_asked(const struct mic_perfdata *asked, struct mic_perfdata_resu
   struct mic_perfdata *p = mic_alloc(sizeof *p);
   *result = (struct mic_perfdata_result){0};
   *p = *asked;
+  p->unpacked.fd = -1;
   p->result = result;
   int code = read_all(p, err);
   for (size_t i = 0; i < p->parts.count && !code; i++)

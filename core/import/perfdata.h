@@ -32,7 +32,8 @@ struct mic_perfdata_result {
   uint64_t cut_record; /* where reading ended early: its number and offset; 0: it did not */
   uint64_t cut_offset;
   int32_t first_bad_file, cut_file; /* N of data.N in its folder; -1: the perf.data itself */
-  const char *cut;                  /* why; static text */
+  uint32_t first_bad_unpacked, cut_unpacked; /* 1: offsets are in that one's decompressed records */
+  const char *cut;                           /* why; static text */
   /* What samples and records hold that a capture has no place for. */
   uint64_t fields;   /* samples with a tracepoint's fields */
   uint64_t branches; /* samples with branch stacks */

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "image/guard.h"
 #include "import/perfdata.h"
+#include "import/scratch.h"
 #include "perf/record.h"
 #include "perf/throttle.h"
 #include "target/kernel.h"
@@ -66,6 +67,7 @@ struct mic_perfdata_part {
   uint64_t first;          /* how many records come before; UINT64_MAX: not reached yet */
   struct mic_guard *guard; /* of bytes that are a file's pages, which can be read again; or NULL */
   int32_t number;          /* of data.N; -1: the perf.data itself */
+  bool unpacked;           /* the records that were compressed in it */
 };
 
 struct mic_perfdata {
@@ -109,9 +111,11 @@ struct mic_perfdata {
   mic_perfdata_waits waiting, ready;
   uint64_t round_max_ns, flush_ns; /* the latest time so far; what the last round's end allows */
   MIC_VEC(struct mic_perfdata_chunk) chunks;
-  uint64_t held_bytes; /* of chunks */
-  bool stopped;        /* nothing more of the file that is read can be */
-  uint64_t given;      /* bytes of files' pages read since they were given back */
+  uint64_t held_bytes;         /* of chunks */
+  struct mic_scratch unpacked; /* decompressed records of the file that is read, of a folder's */
+  bool in_unpacked;            /* of a part that was compressed */
+  bool stopped;                /* nothing more of the file that is read can be */
+  uint64_t given;              /* bytes of files' pages read since they were given back */
   void *zstd;
   uint8_t *part; /* a record of a compressed stream that is not whole yet */
   size_t part_size;
@@ -143,6 +147,8 @@ struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint
 /* Whether the folder of a perf.data that does not tell holds other files of records. */
 bool mic_perfdata_has_parts(const struct mic_perfdata *p);
 int mic_perfdata_open_parts(struct mic_perfdata *p, struct mic_error *err);
+/* Make what was decompressed of a part another one, read after all that are there. */
+int mic_perfdata_add_unpacked(struct mic_perfdata *p, size_t part, struct mic_error *err);
 /* The part that a record is of, by its number. */
 const struct mic_perfdata_part *mic_perfdata_part_of(const struct mic_perfdata *p, uint64_t record);
 void mic_perfdata_close_parts(struct mic_perfdata *p);

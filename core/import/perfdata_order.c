@@ -37,6 +37,7 @@ void mic_perfdata_bad(struct mic_perfdata *p, uint64_t number, uint64_t offset) 
   p->result->first_bad = number - part->first;
   p->result->first_bad_offset = offset;
   p->result->first_bad_file = part->number;
+  p->result->first_bad_unpacked = part->unpacked;
 }
 
 struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint8_t *bytes,
@@ -163,6 +164,7 @@ static void cut(struct mic_perfdata *p, uint64_t offset, const char *why) {
   p->result->cut_record = p->result->records + 1 - part->first;
   p->result->cut_offset = offset;
   p->result->cut_file = part->number;
+  p->result->cut_unpacked = part->unpacked;
 }
 
 static const char *trace_name(const uint8_t *bytes, uint32_t size) {
@@ -219,7 +221,7 @@ static int ingest(struct mic_perfdata *p, const uint8_t *bytes, uint32_t size, u
     body.end = body.at + told;
   } /* fall through */
   case RECORD_COMPRESSED:
-    if (chunk != MIC_NONE) { /* compressed twice: perf never does */
+    if (chunk != MIC_NONE || p->in_unpacked) { /* compressed twice: perf never does */
       mic_perfdata_bad(p, p->result->records, offset);
       return 0;
     }
@@ -259,6 +261,26 @@ static int ingest_chunk(struct mic_perfdata *p, uint8_t *bytes, size_t size, uin
   return code;
 }
 
+/* A folder's records all wait for the last, so what is decompressed of them goes to a file. */
+static int unpack(struct mic_perfdata *p, ZSTD_inBuffer *from, uint64_t offset,
+                  struct mic_error *err) {
+  uint8_t *bytes = mic_alloc(CHUNK_BYTES);
+  int code = p->unpacked.fd < 0 ? mic_scratch_open(&p->unpacked, p->name, err) : 0;
+  for (size_t got = CHUNK_BYTES; !code && (from->pos < from->size || got == CHUNK_BYTES);) {
+    ZSTD_outBuffer out = {bytes, CHUNK_BYTES, 0};
+    size_t before = from->pos;
+    if (ZSTD_isError(ZSTD_decompressStream(p->zstd, &out, from))) {
+      cut(p, offset, "compressed records are damaged");
+      break;
+    }
+    if (!out.pos && from->pos == before) break;
+    got = out.pos;
+    code = mic_scratch_write(&p->unpacked, bytes, got, err);
+  }
+  free(bytes);
+  return code;
+}
+
 static int decompress(struct mic_perfdata *p, struct mic_cursor in, uint64_t offset,
                       struct mic_error *err) {
   if (!p->zstd) {
@@ -267,6 +289,7 @@ static int decompress(struct mic_perfdata *p, struct mic_cursor in, uint64_t off
   }
   if (!p->zstd) return mic_fail(err, MIC_ELIMIT, "no memory to decompress");
   ZSTD_inBuffer from = {in.at, mic_cursor_left(&in), 0};
+  if (p->parts.count > 1) return unpack(p, &from, offset, err);
   bool full = false;
   while ((from.pos < from.size || full) && !p->stopped) {
     uint8_t *bytes = mic_alloc(CHUNK_BYTES);
@@ -336,8 +359,11 @@ static int walk_all(struct mic_perfdata *p, struct mic_error *err) {
   int code = 0;
   for (size_t i = 0; i < p->parts.count && !code; i++) {
     p->parts.at[i].first = p->result->records;
+    p->in_unpacked = p->parts.at[i].unpacked;
     begin_stream(p);
     code = walk(p, &p->parts.at[i], false, err);
+    if (!code && p->unpacked.fd >= 0 && p->unpacked.size)
+      code = mic_perfdata_add_unpacked(p, i, err);
   }
   return code;
 }

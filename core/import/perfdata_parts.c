@@ -70,6 +70,20 @@ static int map(struct mic_perfdata_part *part, const char *path, struct mic_erro
   return code;
 }
 
+int mic_perfdata_add_unpacked(struct mic_perfdata *p, size_t number, struct mic_error *err) {
+  struct mic_perfdata_part part = {
+    .first = UINT64_MAX, .number = p->parts.at[number].number, .unpacked = true};
+  struct mic_scratch *from = &p->unpacked;
+  int code = mic_guard_map(from->fd, from->size, p->name, &part.guard, err);
+  close(from->fd);
+  from->fd = -1;
+  if (code) return code;
+  part.bytes = mic_guard_bytes(part.guard);
+  part.past = from->size;
+  *mic_vec_push(&p->parts) = part;
+  return 0;
+}
+
 bool mic_perfdata_has_parts(const struct mic_perfdata *p) {
   char folder[4096], path[4096 + 16];
   if (!folder_of(p, folder, sizeof folder)) return false;
@@ -110,5 +124,6 @@ const struct mic_perfdata_part *mic_perfdata_part_of(const struct mic_perfdata *
 
 void mic_perfdata_close_parts(struct mic_perfdata *p) {
   for (size_t i = 1; i < p->parts.count; i++) mic_guard_unmap(p->parts.at[i].guard);
+  if (p->unpacked.fd >= 0) close(p->unpacked.fd);
   mic_vec_free(&p->parts);
 }

@@ -183,6 +183,14 @@ describe("convert from perf.data:", function()
       kit.convert(folder, name .. " " .. name .. ".usprof")
       agree(perf_kit.ours(folder .. "/" .. name .. ".usprof"), perf_kit.script(folder, name))
     end
+    -- The end of a compressed file is lost.
+    local whole = #perf_kit.ours(folder .. "/cores.usprof")
+    local _, err, status = helper.run("truncate -s -20 cores/data.0", folder)
+    assert(status == 0, err)
+    local told = kit.convert(folder, "cores cut.usprof")
+    assert.matches("all from record %d+ at byte %d+ of data%.0 on: a record is not whole", told)
+    local left = #perf_kit.ours(folder .. "/cut.usprof")
+    assert.is_true(left > 0 and left < whole)
   end)
 
   it("keeps events apart, with their units and periods", function()

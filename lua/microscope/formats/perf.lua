@@ -21,9 +21,9 @@ local PARTS = {
 }
 
 -- "record 3 at byte 96", and of which file of a folder.
-local function place(number, offset, file)
-  return ("record %d at byte %d%s"):format(tonumber(number), tonumber(offset),
-    file >= 0 and " of data." .. file or "")
+local function place(number, offset, file, unpacked)
+  return ("record %d at byte %d%s"):format(tonumber(number), tonumber(offset), file < 0 and ""
+    or (" of %sdata.%d"):format(unpacked ~= 0 and "what is compressed in " or "", file))
 end
 
 local function tell(result, ctx)
@@ -31,11 +31,12 @@ local function tell(result, ctx)
   if bad > 0 then
     ctx.lost("%d record%s that do%s not hold together: the first is %s", bad,
       bad == 1 and "" or "s", bad == 1 and "es" or "",
-      place(result.first_bad, result.first_bad_offset, result.first_bad_file))
+      place(result.first_bad, result.first_bad_offset, result.first_bad_file,
+        result.first_bad_unpacked))
   end
   if result.cut ~= nil then
-    ctx.lost("all from %s on: %s", place(result.cut_record, result.cut_offset, result.cut_file),
-      ffi.string(result.cut))
+    ctx.lost("all from %s on: %s", place(result.cut_record, result.cut_offset, result.cut_file,
+      result.cut_unpacked), ffi.string(result.cut))
   end
   input.tell(result, PARTS, ctx.lost)
 end
