@@ -55,7 +55,7 @@ static void drop_ends(mic_lane_zones *marks) {
     mark.order &= MIC_MARK_ORDER;
     marks->at[left++] = mark;
   }
-  mic_drop(marks->at + left, (marks->count - left) * sizeof *marks->at);
+  if (left < marks->count) mic_drop(marks->at + left, (marks->count - left) * sizeof *marks->at);
   marks->count = left;
 }
 
