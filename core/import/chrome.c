@@ -478,9 +478,9 @@ static int read_samples(struct chrome *c, struct mic_input *input) {
   s->build = c->build;
   s->err = c->err;
   int code = mic_chrome_samples_read(s, input);
-  for (size_t i = 0; i < s->samples.count && !code; i++) {
-    int64_t ts = s->samples.at[i].ts;
-    if (!s->samples.at[i].timed) continue;
+  for (size_t i = 0; i < mic_chrome_samples_count(s) && !code; i++) {
+    int64_t ts = mic_chrome_samples_get(s, i, MIC_SAMPLE_TS);
+    if (ts == MIC_NUMBER_NULL) continue;
     if (ts < c->first) c->first = ts;
     if (ts > c->last) c->last = ts;
   }
@@ -492,15 +492,19 @@ static int read_samples(struct chrome *c, struct mic_input *input) {
 
 static int write_samples(struct chrome *c) {
   struct mic_chrome_samples *s = &c->beside;
-  for (size_t i = 0; i < s->samples.count; i++) {
-    const struct mic_chrome_sample *sample = &s->samples.at[i];
-    struct mic_samples_row row = {.weight = sample->weight, .cpu = sample->cpu};
+  for (size_t i = 0; i < mic_chrome_samples_count(s); i++) {
+    struct mic_samples_row row = {
+      .weight = (uint64_t)mic_chrome_samples_get(s, i, MIC_SAMPLE_WEIGHT),
+      .cpu = (uint16_t)mic_chrome_samples_get(s, i, MIC_SAMPLE_CPU),
+    };
+    int64_t ts = mic_chrome_samples_get(s, i, MIC_SAMPLE_TS);
+    uint32_t name = (uint32_t)mic_chrome_samples_get(s, i, MIC_SAMPLE_NAME);
     uint32_t source =
-      mic_build_source(c->build, sample->name, MIC_UNIT_OTHER, 0, mic_writer_text(c->w, "weight"));
+      mic_build_source(c->build, name, MIC_UNIT_OTHER, 0, mic_writer_text(c->w, "weight"));
     if (source > UINT8_MAX) return mic_fail(c->err, MIC_ELIMIT, "samples of more than 256 names");
     row.source = (uint8_t)source;
-    row.thread = thread_of_id(c, sample->tid);
-    if (sample->timed) row.time_ns = (uint64_t)sample->ts - (uint64_t)c->first;
+    row.thread = thread_of_id(c, (uint64_t)mic_chrome_samples_get(s, i, MIC_SAMPLE_TID));
+    if (ts != MIC_NUMBER_NULL) row.time_ns = (uint64_t)ts - (uint64_t)c->first;
     int code = mic_chrome_samples_node(s, i, &row.stack);
     if (code) return code;
     if (row.stack == MIC_NONE) {
@@ -509,7 +513,7 @@ static int write_samples(struct chrome *c) {
     }
     mic_writer_samples(c->w, &row);
   }
-  c->result->samples = s->samples.count - c->result->left_samples;
+  c->result->samples = mic_chrome_samples_count(s) - c->result->left_samples;
   c->result->rounded = s->rounded;
   return 0;
 }

@@ -14,9 +14,14 @@ static int bad(const struct mic_chrome_samples *s, const char *what, uint64_t nu
 /* The number of the frame that a key stands for, whether it was defined yet or not. */
 static uint32_t frame_of(struct mic_chrome_samples *s, const char *key, size_t size) {
   uint32_t id = mic_intern(&s->keys, key, size);
-  while (s->frames.count <= id)
-    *mic_vec_push(&s->frames) = (struct mic_chrome_frame){.node = MIC_NONE};
+  while (s->frames[MIC_FRAME_NAME].count <= id)
+    for (int i = 0; i < MIC_FRAME_COLUMNS; i++) mic_numbers_push(&s->frames[i], MIC_NUMBER_NULL);
   return id;
+}
+
+static int64_t get(const struct mic_chrome_samples *s, enum mic_chrome_frame column,
+                   int64_t frame) {
+  return mic_numbers_get(&s->frames[column], (uint64_t)frame);
 }
 
 static uint32_t text_of(struct mic_chrome_samples *s, const struct mic_json_token *token) {
@@ -27,42 +32,57 @@ static uint32_t text_of(struct mic_chrome_samples *s, const struct mic_json_toke
 static void take_frame_field(struct mic_chrome_samples *s, uint32_t number,
                              const struct mic_json_token *token) {
   bool text = token->kind == MIC_JSON_STRING || token->kind == MIC_JSON_NUMBER;
-  if (mic_json_key(token, "name")) s->frames.at[number].name = text_of(s, token);
-  if (mic_json_key(token, "category")) s->frames.at[number].category = text_of(s, token);
+  if (mic_json_key(token, "name"))
+    mic_numbers_set(&s->frames[MIC_FRAME_NAME], number, text_of(s, token));
+  if (mic_json_key(token, "category"))
+    mic_numbers_set(&s->frames[MIC_FRAME_CATEGORY], number, text_of(s, token));
   if (!text || !mic_json_key(token, "parent")) return;
   uint32_t parent = frame_of(s, token->bytes, token->size);
-  s->frames.at[number].parent = parent + 1;
+  mic_numbers_set(&s->frames[MIC_FRAME_PARENT], number, parent);
 }
 
 static int number(struct mic_chrome_samples *s, const struct mic_json_token *token, uint32_t digits,
                   int64_t *value) {
   bool text = token->kind == MIC_JSON_STRING || token->kind == MIC_JSON_NUMBER;
   if (text && mic_json_digits(token->bytes, token->size, digits, value)) return 0;
-  return bad(s, "sample", s->samples.count - 1, "no number where one must be");
+  return bad(s, "sample", mic_chrome_samples_count(s) - 1, "no number where one must be");
+}
+
+static void set(struct mic_chrome_samples *s, enum mic_chrome_sample column, int64_t value) {
+  mic_numbers_set_last(&s->samples[column], value);
+}
+
+static void begin_sample(struct mic_chrome_samples *s) {
+  static const int64_t unsaid[MIC_SAMPLE_COLUMNS] = {
+    [MIC_SAMPLE_TS] = MIC_NUMBER_NULL,
+    [MIC_SAMPLE_WEIGHT] = 1,
+    [MIC_SAMPLE_FRAME] = MIC_NUMBER_NULL,
+  };
+  for (int i = 0; i < MIC_SAMPLE_COLUMNS; i++) mic_numbers_push(&s->samples[i], unsaid[i]);
 }
 
 static int take_sample_field(struct mic_chrome_samples *s, const struct mic_json_token *token) {
-  struct mic_chrome_sample *sample = &s->samples.at[s->samples.count - 1];
   bool text = token->kind == MIC_JSON_STRING || token->kind == MIC_JSON_NUMBER;
   int64_t value = 0;
   int code = 0;
   if (mic_json_key(token, "ts")) {
-    code = number(s, token, 3, &sample->ts); /* microseconds */
-    sample->timed = true;
+    code = number(s, token, 3, &value); /* microseconds */
+    if (!code) set(s, MIC_SAMPLE_TS, value);
   } else if (mic_json_key(token, "name")) {
-    sample->name = text_of(s, token);
+    set(s, MIC_SAMPLE_NAME, text_of(s, token));
   } else if (mic_json_key(token, "sf") && text) {
-    sample->frame = frame_of(s, token->bytes, token->size) + 1;
+    set(s, MIC_SAMPLE_FRAME, frame_of(s, token->bytes, token->size));
   } else if (mic_json_key(token, "tid")) {
     code = number(s, token, 0, &value);
-    if (!code && value >= 0) sample->tid = (uint64_t)value;
+    if (!code && value >= 0) set(s, MIC_SAMPLE_TID, value);
   } else if (mic_json_key(token, "cpu")) {
     code = number(s, token, 0, &value);
-    if (!code && value >= 0 && value < UINT16_MAX) sample->cpu = (uint16_t)value;
+    if (!code && value >= 0 && value < UINT16_MAX) set(s, MIC_SAMPLE_CPU, value);
   } else if (mic_json_key(token, "weight")) {
     code = number(s, token, 0, &value);
-    if (!code && value < 0) code = bad(s, "sample", s->samples.count - 1, "a negative weight");
-    if (!code) sample->weight = (uint64_t)value;
+    if (!code && value < 0)
+      code = bad(s, "sample", mic_chrome_samples_count(s) - 1, "a negative weight");
+    if (!code) set(s, MIC_SAMPLE_WEIGHT, value);
     s->rounded += mic_json_rounds(token, 0);
   }
   return code;
@@ -91,13 +111,13 @@ static int take(void *data, const struct mic_json_token *token, struct mic_error
   (void)err; /* the reading has it */
   mic_path_take(path, token);
   if (scalar && mic_path_is(path, "otherData")) take_fact(s, token);
-  if (object && mic_path_is(path, "samples", "*"))
-    *mic_vec_push(&s->samples) = (struct mic_chrome_sample){.weight = 1};
+  if (object && mic_path_is(path, "samples", "*")) begin_sample(s);
   if (scalar && token->key && mic_path_is(path, "samples", "*")) return take_sample_field(s, token);
   if (path->depth != 3 || strcmp(path->keys[1], "stackFrames") != 0) return 0;
   if (object && token->key) {
     s->number = frame_of(s, token->key, token->key_size);
-    s->frames.at[s->number].defined = true;
+    if (get(s, MIC_FRAME_NAME, s->number) == MIC_NUMBER_NULL)
+      mic_numbers_set(&s->frames[MIC_FRAME_NAME], s->number, 0);
   } else if (scalar && token->key) {
     take_frame_field(s, s->number, token);
   }
@@ -111,48 +131,50 @@ int mic_chrome_samples_read(struct mic_chrome_samples *s, struct mic_input *inpu
 }
 
 /* The node of a frame whose caller's is made, or which has none. */
-static uint32_t make_node(struct mic_chrome_samples *s, const struct mic_chrome_frame *frame) {
+static uint32_t make_node(struct mic_chrome_samples *s, int64_t frame) {
   uint64_t size;
-  uint32_t parent;
-  if (frame->parent) {
-    parent = s->frames.at[frame->parent - 1].node;
+  uint32_t parent, name = (uint32_t)get(s, MIC_FRAME_NAME, frame);
+  int64_t caller = get(s, MIC_FRAME_PARENT, frame), category = get(s, MIC_FRAME_CATEGORY, frame);
+  if (caller >= 0) {
+    parent = (uint32_t)get(s, MIC_FRAME_NODE, caller);
   } else {
-    const char *bytes = mic_writer_bytes_of(s->w, frame->name, &size);
+    const char *bytes = mic_writer_bytes_of(s->w, name, &size);
     uint32_t end = mic_build_end(bytes, size);
     parent = mic_build_root(s->build, end ? end : MIC_END_NOT_STATED);
     if (end) return parent;
   }
-  uint32_t module = frame->category ? mic_build_module(s->build, frame->category, 0) : MIC_NONE;
-  uint32_t function = mic_build_function(s->build, frame->name, frame->name, module, MIC_NONE, 0);
+  uint32_t module = category > 0 ? mic_build_module(s->build, (uint32_t)category, 0) : MIC_NONE;
+  uint32_t function = mic_build_function(s->build, name, name, module, MIC_NONE, 0);
   uint32_t place = mic_build_place(s->build, function, module, MIC_NONE, 0);
   return mic_build_node(s->build, parent, place);
 }
 
 int mic_chrome_samples_node(struct mic_chrome_samples *s, size_t sample, uint32_t *node) {
-  uint32_t at = s->samples.at[sample].frame;
+  int64_t at = mic_chrome_samples_get(s, sample, MIC_SAMPLE_FRAME);
   *node = mic_build_root(s->build, MIC_END_NOT_STATED);
-  if (!at) return 0;
+  if (at < 0) return 0;
   s->pending.count = 0;
-  for (uint32_t i = at; i && s->frames.at[i - 1].node == MIC_NONE; i = s->frames.at[i - 1].parent) {
-    if (!s->frames.at[i - 1].defined) {
+  for (int64_t i = at; i >= 0 && get(s, MIC_FRAME_NODE, i) == MIC_NUMBER_NULL;
+       i = get(s, MIC_FRAME_PARENT, i)) {
+    if (get(s, MIC_FRAME_NAME, i) == MIC_NUMBER_NULL) {
       *node = MIC_NONE;
       return 0;
     }
-    if (s->pending.count == s->frames.count)
+    if (s->pending.count == s->frames[MIC_FRAME_NAME].count)
       return bad(s, "sample", sample, "the callers of its stack go round");
-    *mic_vec_push(&s->pending) = i - 1;
+    *mic_vec_push(&s->pending) = (uint32_t)i;
   }
   while (s->pending.count) {
-    struct mic_chrome_frame *frame = &s->frames.at[s->pending.at[--s->pending.count]];
-    frame->node = make_node(s, frame);
+    uint32_t frame = s->pending.at[--s->pending.count];
+    mic_numbers_set(&s->frames[MIC_FRAME_NODE], frame, make_node(s, frame));
   }
-  *node = s->frames.at[at - 1].node;
+  *node = (uint32_t)get(s, MIC_FRAME_NODE, at);
   return 0;
 }
 
 void mic_chrome_samples_free(struct mic_chrome_samples *s) {
   mic_interner_free(&s->keys);
-  mic_vec_free(&s->frames);
-  mic_vec_free(&s->samples);
+  for (int i = 0; i < MIC_FRAME_COLUMNS; i++) mic_numbers_free(&s->frames[i]);
+  for (int i = 0; i < MIC_SAMPLE_COLUMNS; i++) mic_numbers_free(&s->samples[i]);
   mic_vec_free(&s->pending);
 }

@@ -14,20 +14,26 @@
 #include "base/map.h"
 #include "import/build.h"
 #include "import/json.h"
+#include "import/numbers.h"
 #include "import/path.h"
 
-struct mic_chrome_frame {
-  uint32_t name, category; /* strings */
-  uint32_t parent;         /* a frame's number + 1; 0: none */
-  uint32_t node;           /* MIC_NONE: not made */
-  bool defined;
+/* Of frames. */
+enum mic_chrome_frame {
+  MIC_FRAME_NAME, /* strings; none: the frame is not defined */
+  MIC_FRAME_CATEGORY,
+  MIC_FRAME_PARENT, /* a frame's number */
+  MIC_FRAME_NODE,   /* none: not made */
+  MIC_FRAME_COLUMNS
 };
-struct mic_chrome_sample {
-  int64_t ts;
-  uint64_t tid, weight;
-  uint32_t name, frame; /* frame: its number + 1; 0: none */
-  uint16_t cpu;
-  bool timed;
+/* Of samples. */
+enum mic_chrome_sample {
+  MIC_SAMPLE_TS, /* none: the sample has no time */
+  MIC_SAMPLE_TID,
+  MIC_SAMPLE_WEIGHT,
+  MIC_SAMPLE_NAME,
+  MIC_SAMPLE_FRAME,
+  MIC_SAMPLE_CPU,
+  MIC_SAMPLE_COLUMNS
 };
 
 struct mic_chrome_samples {
@@ -38,8 +44,7 @@ struct mic_chrome_samples {
   struct mic_json json;
   struct mic_path path;
   struct mic_interner keys; /* of frames: their numbers */
-  MIC_VEC(struct mic_chrome_frame) frames;
-  MIC_VEC(struct mic_chrome_sample) samples;
+  struct mic_numbers frames[MIC_FRAME_COLUMNS], samples[MIC_SAMPLE_COLUMNS];
   MIC_VEC(uint32_t) pending;
   uint32_t number;  /* of the frame being read */
   uint64_t rounded; /* weights with parts of units */
@@ -49,6 +54,14 @@ struct mic_chrome_samples {
 
 /* Read them all; the input is rewound first. */
 int mic_chrome_samples_read(struct mic_chrome_samples *s, struct mic_input *input);
+static inline size_t mic_chrome_samples_count(const struct mic_chrome_samples *s) {
+  return s->samples[MIC_SAMPLE_FRAME].count;
+}
+/* A value of a sample, or MIC_NUMBER_NULL. */
+static inline int64_t mic_chrome_samples_get(const struct mic_chrome_samples *s, size_t sample,
+                                             enum mic_chrome_sample column) {
+  return mic_numbers_get(&s->samples[column], sample);
+}
 /* A sample's node; MIC_NONE where its stack has a frame that is not there. */
 int mic_chrome_samples_node(struct mic_chrome_samples *s, size_t sample, uint32_t *node);
 void mic_chrome_samples_free(struct mic_chrome_samples *s);

@@ -307,7 +307,6 @@ static void release(struct mic_firefox *r) {
   mic_vec_free(&r->libs);
   mic_vec_free(&r->categories);
   mic_vec_free(&r->nodes);
-  mic_vec_free(&r->callers);
   mic_vec_free(&r->pending);
   mic_vec_free(&r->key);
   mic_vec_free(&r->locations);

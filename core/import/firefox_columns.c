@@ -57,17 +57,17 @@ bool mic_firefox_take(struct mic_firefox_tables *tables, const struct mic_path *
       if (c != FF_SAMPLE_WEIGHT && c != FF_SAMPLE_CPU) return false;
       ++*rounded;
     }
-    *mic_vec_push(&tables->columns[c]) = value;
+    mic_numbers_push(&tables->columns[c], value);
   }
   return true;
 }
 
 void mic_firefox_clear(struct mic_firefox_tables *tables) {
-  for (int c = 0; c < FF_COUNT; c++) tables->columns[c].count = 0;
+  for (int c = 0; c < FF_COUNT; c++) mic_numbers_clear(&tables->columns[c]);
   tables->strings.count = 0;
 }
 
 void mic_firefox_free(struct mic_firefox_tables *tables) {
-  for (int c = 0; c < FF_COUNT; c++) mic_vec_free(&tables->columns[c]);
+  for (int c = 0; c < FF_COUNT; c++) mic_numbers_free(&tables->columns[c]);
   mic_vec_free(&tables->strings);
 }

@@ -13,9 +13,10 @@
 #include "import/cpu_delta.h"
 #include "import/edges.h"
 #include "import/firefox.h"
+#include "import/numbers.h"
 #include "import/path.h"
 
-#define MIC_FIREFOX_NULL INT64_MIN
+#define MIC_FIREFOX_NULL MIC_NUMBER_NULL
 
 enum mic_firefox_column {
   FF_STACK_FRAME,
@@ -47,11 +48,9 @@ enum mic_firefox_column {
   FF_COUNT
 };
 
-typedef MIC_VEC(int64_t) mic_firefox_values;
-
 /* The tables of a thread, or those that all share. */
 struct mic_firefox_tables {
-  mic_firefox_values columns[FF_COUNT]; /* MIC_FIREFOX_NULL: null */
+  struct mic_numbers columns[FF_COUNT]; /* MIC_FIREFOX_NULL: null */
   MIC_VEC(uint32_t) strings;            /* the writer's ids */
 };
 
@@ -87,7 +86,6 @@ struct mic_firefox {
   int64_t start_ns, end_ns;
   /* firefox_stacks.c */
   MIC_VEC(uint32_t) nodes;    /* of stacks; MIC_NONE: not made yet */
-  MIC_VEC(int64_t) callers;   /* of stacks; -1: none */
   MIC_VEC(int64_t) pending;   /* stacks whose nodes are to be made, callers last */
   MIC_VEC(char) key;          /* what a location says */
   struct mic_interner places; /* of all locations */
@@ -99,8 +97,7 @@ struct mic_firefox {
 /* A value of a column, or null where the column is shorter or not there. */
 static inline int64_t mic_firefox_get(const struct mic_firefox_tables *t,
                                       enum mic_firefox_column column, int64_t row) {
-  const mic_firefox_values *values = &t->columns[column];
-  return row >= 0 && (uint64_t)row < values->count ? values->at[row] : MIC_FIREFOX_NULL;
+  return row >= 0 ? mic_numbers_get(&t->columns[column], (uint64_t)row) : MIC_FIREFOX_NULL;
 }
 bool mic_firefox_has_string(const struct mic_firefox *r, int64_t index);
 uint32_t mic_firefox_string(const struct mic_firefox *r, int64_t index);

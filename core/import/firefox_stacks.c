@@ -155,18 +155,24 @@ static int check_stacks(struct mic_firefox *r, int64_t stacks) {
       return mic_firefox_bad(r, "function", function, "it has no name");
     int code = caller_of(r, i, &caller);
     if (code) return code;
-    *mic_vec_push(&r->callers) = caller < 0 ? -1 : caller;
   }
   return 0;
+}
+
+/* The same of a stack that was checked. */
+static int64_t caller_row(const struct mic_firefox *r, int64_t stack) {
+  int64_t row;
+  caller_of(r, stack, &row);
+  return row < 0 ? -1 : row;
 }
 
 /* Whether a stack's frame was inlined into its caller's. */
 static bool is_inlined(const struct mic_firefox *r, int64_t stack) {
   const struct mic_firefox_tables *t = names(r);
-  int64_t caller = r->callers.at[stack];
-  if (caller < 0) return false;
+  int64_t outer_stack = caller_row(r, stack);
+  if (outer_stack < 0) return false;
   int64_t frame = mic_firefox_get(t, FF_STACK_FRAME, stack);
-  int64_t outer = mic_firefox_get(t, FF_STACK_FRAME, caller);
+  int64_t outer = mic_firefox_get(t, FF_STACK_FRAME, outer_stack);
   int64_t depth = mic_firefox_get(t, FF_FRAME_INLINE, frame);
   if (depth <= 0 || depth > INLINED_MAX || mic_firefox_get(t, FF_FRAME_INLINE, outer) != depth - 1)
     return false;
@@ -180,7 +186,7 @@ static uint32_t location_of(struct mic_firefox *r, int64_t stack) {
   bool nameless = false;
   struct mic_locations_row row = place_of(r, mic_firefox_get(t, FF_STACK_FRAME, stack), &nameless);
   r->lines.count = 0;
-  for (bool more = !nameless; more; at = r->callers.at[at]) {
+  for (bool more = !nameless; more; at = caller_row(r, at)) {
     int64_t frame = mic_firefox_get(t, FF_STACK_FRAME, at);
     *mic_vec_push(&r->lines) = line_of(r, frame, row.module);
     r->lines.at[r->lines.count - 1].depth = (uint32_t)r->lines.count - 1;
@@ -217,17 +223,17 @@ static uint32_t end_of(const struct mic_firefox *r, int64_t stack) {
 }
 
 /* A stack's node, when its caller's is there: callers stand before those they call. */
-static uint32_t make_node(struct mic_firefox *r, int64_t stack, int64_t caller) {
-  uint32_t end = caller < 0 && r->callers.at[stack] < 0 ? end_of(r, stack) : MIC_END_NONE;
+static uint32_t make_node(struct mic_firefox *r, int64_t stack, int64_t outer) {
+  uint32_t end = outer < 0 && caller_row(r, stack) < 0 ? end_of(r, stack) : MIC_END_NONE;
   if (end) return mic_build_root(r->build, end);
-  uint32_t parent = caller < 0 ? mic_build_root(r->build, MIC_END_NOT_STATED) : r->nodes.at[caller];
+  uint32_t parent = outer < 0 ? mic_build_root(r->build, MIC_END_NOT_STATED) : r->nodes.at[outer];
   return mic_build_node(r->build, parent, location_of(r, stack));
 }
 
 /* The stack that called a stack's location: of inlined frames that of the outermost. */
 static int64_t outer_of(const struct mic_firefox *r, int64_t stack) {
-  while (is_inlined(r, stack)) stack = r->callers.at[stack];
-  return r->callers.at[stack];
+  while (is_inlined(r, stack)) stack = caller_row(r, stack);
+  return caller_row(r, stack);
 }
 
 int mic_firefox_node(struct mic_firefox *r, int64_t stack, uint32_t *node) {
@@ -246,7 +252,7 @@ int mic_firefox_node(struct mic_firefox *r, int64_t stack, uint32_t *node) {
 
 int mic_firefox_stacks(struct mic_firefox *r) {
   size_t stacks = names(r)->columns[FF_STACK_FRAME].count;
-  r->nodes.count = r->callers.count = 0;
+  r->nodes.count = 0;
   for (size_t i = 0; i < stacks; i++) *mic_vec_push(&r->nodes) = MIC_NONE;
   return check_stacks(r, (int64_t)stacks);
 }

@@ -7,9 +7,10 @@
 #include "import/build.h"
 #include "import/cpu_delta.h"
 #include "import/edges.h"
+#include "import/numbers.h"
 #include "import/path.h"
 
-#define GECKO_NULL INT64_MIN /* null, or not there */
+#define GECKO_NULL MIC_NUMBER_NULL /* null, or not there */
 
 /* The columns that are read; those of one table follow one another. */
 enum column {
@@ -68,7 +69,7 @@ struct reading {
   int64_t pid, tid;
   uint32_t weight_unit;    /* mic_unit */
   int64_t schema[COLUMNS]; /* the place in a row, or -1 */
-  MIC_VEC(int64_t) values[COLUMNS];
+  struct mic_numbers values[COLUMNS];
   MIC_VEC(uint32_t) strings; /* the writer's */
   MIC_VEC(uint32_t) places, nodes;
   MIC_VEC(uint32_t) name_of_site;
@@ -83,7 +84,7 @@ static int bad(const struct reading *r, const char *table, size_t row, const cha
 }
 
 static int64_t get(const struct reading *r, enum column column, size_t row) {
-  return row < r->values[column].count ? r->values[column].at[row] : GECKO_NULL;
+  return mic_numbers_get(&r->values[column], row);
 }
 
 /* ---- a thread's stacks ---- */
@@ -269,7 +270,7 @@ static void begin_thread(struct reading *r) {
   r->strings.count = 0;
   for (int i = 0; i < COLUMNS; i++) {
     r->schema[i] = -1;
-    r->values[i].count = 0;
+    mic_numbers_clear(&r->values[i]);
   }
 }
 
@@ -294,7 +295,7 @@ static void take_schema(struct reading *r, const char *table, const struct mic_j
 
 static void begin_row(struct reading *r, const char *table) {
   for (int i = 0; i < COLUMNS; i++)
-    if (strcmp(columns[i].table, table) == 0) *mic_vec_push(&r->values[i]) = GECKO_NULL;
+    if (strcmp(columns[i].table, table) == 0) mic_numbers_push(&r->values[i], GECKO_NULL);
 }
 
 /* A value of the row that was begun last. */
@@ -304,10 +305,11 @@ static int take_value(struct reading *r, const char *table, uint64_t place,
     if (r->schema[i] < 0 || (uint64_t)r->schema[i] != place) continue;
     if (strcmp(columns[i].table, table) != 0 || !r->values[i].count) continue;
     if (token->kind == MIC_JSON_NULL) continue;
-    int64_t *value = &r->values[i].at[r->values[i].count - 1];
+    int64_t value;
     if (token->kind != MIC_JSON_NUMBER ||
-        !mic_json_digits(token->bytes, token->size, columns[i].digits, value))
+        !mic_json_digits(token->bytes, token->size, columns[i].digits, &value))
       return bad(r, table, r->values[i].count - 1, "no number where one must be");
+    mic_numbers_set_last(&r->values[i], value);
   }
   return 0;
 }
@@ -381,7 +383,7 @@ static void put_clocks(struct reading *r) {
 }
 
 static void release(struct reading *r) {
-  for (int i = 0; i < COLUMNS; i++) mic_vec_free(&r->values[i]);
+  for (int i = 0; i < COLUMNS; i++) mic_numbers_free(&r->values[i]);
   mic_vec_free(&r->strings);
   mic_vec_free(&r->places);
   mic_vec_free(&r->nodes);

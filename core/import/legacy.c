@@ -124,8 +124,27 @@ static const struct mic_legacy_map *map_of(const struct mic_legacy *r, uint64_t 
 
 /* --- places and stacks --------------------------------------------------------------------- */
 
+static uint32_t hash_named(const void *data, uint32_t id) {
+  const struct mic_legacy *r = data;
+  return mic_index_mix(r->names.at[r->first_name.at[id]].address, 0);
+}
+
+uint32_t mic_legacy_first_name(const struct mic_legacy *r, uint64_t address) {
+  uint32_t hash = mic_index_mix(address, 0);
+  uint64_t at;
+  for (uint32_t id = mic_index_first(&r->named, hash, &at); id != MIC_NONE;
+       id = mic_index_next(&r->named, hash, &at))
+    if (r->names.at[r->first_name.at[id]].address == address) return r->first_name.at[id];
+  return MIC_NONE;
+}
+
+void mic_legacy_begin_names(struct mic_legacy *r, uint64_t address) {
+  *mic_vec_push(&r->first_name) = (uint32_t)r->names.count;
+  mic_index_add(&r->named, mic_index_mix(address, 0), hash_named, r);
+}
+
 static void put_lines(struct mic_legacy *r, uint32_t location, uint64_t address) {
-  uint32_t first = mic_map_get(&r->first_name, address, 0), depth = 0;
+  uint32_t first = mic_legacy_first_name(r, address), depth = 0;
   if (first == MIC_NONE) return;
   for (size_t i = first; i < r->names.count && r->names.at[i].address == address; i++) {
     const struct mic_legacy_name *name = &r->names.at[i];
@@ -138,9 +157,17 @@ static void put_lines(struct mic_legacy *r, uint32_t location, uint64_t address)
   }
 }
 
+static uint32_t hash_place(const void *data, uint32_t location) {
+  const struct mic_legacy *r = data;
+  return mic_index_mix(r->place_at.at[location], 0);
+}
+
 static uint32_t place_of(struct mic_legacy *r, uint64_t address) {
-  uint32_t known = mic_map_get(&r->places, address, 0);
-  if (known != MIC_NONE) return known;
+  uint32_t hash = mic_index_mix(address, 0);
+  uint64_t at;
+  for (uint32_t id = mic_index_first(&r->places, hash, &at); id != MIC_NONE;
+       id = mic_index_next(&r->places, hash, &at))
+    if (r->place_at.at[id] == address) return id;
   const struct mic_legacy_map *map = map_of(r, address);
   struct mic_locations_row row = {
     .kind = MIC_LOCATION_UNMAPPED, .module = MIC_NONE, .offset = address};
@@ -151,7 +178,8 @@ static uint32_t place_of(struct mic_legacy *r, uint64_t address) {
     row.offset = address - map->start + map->offset;
   }
   uint32_t location = mic_writer_locations(r->w, &row);
-  mic_map_put(&r->places, address, 0, location);
+  *mic_vec_push(&r->place_at) = address;
+  mic_index_add(&r->places, hash, hash_place, r);
   put_lines(r, location, address);
   return location;
 }
@@ -198,8 +226,10 @@ MIC_EXPORT int mic_legacy_read(struct mic_input *input, struct mic_writer *write
   mic_vec_free(&r.maps);
   mic_vec_free(&r.names);
   mic_vec_free(&r.addresses);
-  mic_map_free(&r.first_name);
-  mic_map_free(&r.places);
+  mic_index_free(&r.named);
+  mic_vec_free(&r.first_name);
+  mic_index_free(&r.places);
+  mic_vec_free(&r.place_at);
   mic_build_free(r.build);
   return code;
 }

@@ -7,7 +7,7 @@
 #define MIC_IMPORT_LEGACY_INSIDE_H
 
 #include "base/alloc.h"
-#include "base/map.h"
+#include "base/index.h"
 #include "import/build.h"
 #include "import/legacy.h"
 #include "import/lines.h"
@@ -31,12 +31,19 @@ struct mic_legacy {
   MIC_VEC(struct mic_legacy_map) maps; /* in order of addresses, once all are known */
   uint32_t main_path;                  /* what "$build" in paths stands for */
   MIC_VEC(struct mic_legacy_name) names;
-  struct mic_map first_name;   /* address -> its first of names; those of one follow one another */
-  struct mic_map places;       /* address -> location */
+  /* Addresses that have names: where in names those of each begin, which follow one another. */
+  struct mic_index named;
+  MIC_VEC(uint32_t) first_name;
+  /* Locations by their addresses. */
+  struct mic_index places;
+  MIC_VEC(uint64_t) place_at;
   MIC_VEC(uint64_t) addresses; /* of a stack, the innermost first */
   uint32_t thread;
 };
 
+/* Where names of an address begin, or MIC_NONE; and make those that come next the first of it. */
+uint32_t mic_legacy_first_name(const struct mic_legacy *r, uint64_t address);
+void mic_legacy_begin_names(struct mic_legacy *r, uint64_t address);
 /* Hexadecimal digits, of at most 64 bits; false when there are none, or more. */
 bool mic_legacy_hex(const char **at, const char *end, uint64_t *value);
 /* A line of the list of mappings, as in /proc/PID/maps; others are nothing. */

@@ -174,8 +174,8 @@ static void take_name(struct text *t, struct place p) {
   }
   /* Of an address that was named before the first names stand. */
   bool follows = t->block == name.address;
-  if (!follows && mic_map_get(&r->first_name, name.address, 0) != MIC_NONE) return;
-  if (!follows) mic_map_put(&r->first_name, name.address, 0, (uint32_t)r->names.count);
+  if (!follows && mic_legacy_first_name(r, name.address) != MIC_NONE) return;
+  if (!follows) mic_legacy_begin_names(r, name.address);
   t->block = name.address;
   name.function = mic_build_function(r->build, id, id, MIC_NONE, name.file, 0);
   *mic_vec_push(&r->names) = name;
