@@ -3,13 +3,26 @@
 
 #include <string.h>
 
+static uint32_t hash_location(const void *data, uint32_t id) {
+  const struct mic_stacks *stacks = data;
+  return mic_index_mix(stacks->places.at[id].what, stacks->places.at[id].offset);
+}
+
+static uint32_t hash_node(const void *data, uint32_t id) {
+  const struct mic_stacks *stacks = data;
+  return mic_index_mix(stacks->nodes.at[id].parent, stacks->nodes.at[id].location);
+}
+
 static uint32_t intern_location(struct mic_stacks *stacks, const struct mic_frame *frame) {
-  uint64_t what = (uint64_t)frame->module << 16 | (uint64_t)frame->kind << 8 | frame->evidence;
-  bool added;
-  uint32_t id =
-    mic_map_intern(&stacks->locations, what, frame->offset, stacks->location_count, &added);
-  if (!added) return id;
-  stacks->location_count++;
+  uint64_t what = (uint64_t)frame->module << 16 | (uint64_t)frame->kind << 8 | frame->evidence, at;
+  uint32_t hash = mic_index_mix(what, frame->offset), id;
+  for (id = mic_index_first(&stacks->location_of, hash, &at); id != MIC_NONE;
+       id = mic_index_next(&stacks->location_of, hash, &at))
+    if (stacks->places.at[id].what == what && stacks->places.at[id].offset == frame->offset)
+      return id;
+  id = (uint32_t)stacks->places.count;
+  *mic_vec_push(&stacks->places) = (struct mic_stack_place){what, frame->offset};
+  mic_index_add(&stacks->location_of, hash, hash_location, stacks);
   struct mic_locations_row row = {
     .kind = frame->kind,
     .evidence = frame->evidence,
@@ -24,8 +37,11 @@ static uint32_t intern_location(struct mic_stacks *stacks, const struct mic_fram
 static uint32_t add_node(struct mic_stacks *stacks, uint32_t parent, uint32_t location,
                          enum mic_end end) {
   struct mic_stacks_row row = {.parent = parent, .location = location, .end = (uint8_t)end};
+  uint32_t key = parent == MIC_NONE ? end : location, id = (uint32_t)stacks->nodes.count;
   mic_writer_stacks(stacks->writer, &row);
-  return stacks->node_count++;
+  *mic_vec_push(&stacks->nodes) = (struct mic_stack_node){parent, key};
+  mic_index_add(&stacks->node_of, mic_index_mix(parent, key), hash_node, stacks);
+  return id;
 }
 
 static uint32_t root_node(struct mic_stacks *stacks, enum mic_end end) {
@@ -38,11 +54,13 @@ enum { LINK_BITS = 13 };
 
 static __attribute__((noinline)) uint32_t find_child(struct mic_stacks *stacks, uint32_t parent,
                                                      const struct mic_frame *frame) {
-  uint32_t location = intern_location(stacks, frame);
-  bool added;
-  uint32_t id = mic_map_intern(&stacks->nodes, parent, location, stacks->node_count, &added);
-  if (added) add_node(stacks, parent, location, MIC_END_NONE);
-  return id;
+  uint32_t location = intern_location(stacks, frame), hash = mic_index_mix(parent, location);
+  uint64_t at;
+  for (uint32_t id = mic_index_first(&stacks->node_of, hash, &at); id != MIC_NONE;
+       id = mic_index_next(&stacks->node_of, hash, &at))
+    if (stacks->nodes.at[id].parent == parent && stacks->nodes.at[id].location == location)
+      return id;
+  return add_node(stacks, parent, location, MIC_END_NONE);
 }
 
 /* The place of a link is known before the parent's is read: the processor can look them up at once,
@@ -79,7 +97,7 @@ uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *m
   uint32_t root = root_node(stacks, end), shared = 0;
   if (!stacks->links) stacks->links = mic_alloc(sizeof *stacks->links << LINK_BITS);
   if (count > memory->room) {
-    memory->room = (uint32_t)count + 32;
+    memory->room = (uint32_t)(count + count / 4); /* most threads' stacks grow a little */
     memory->steps = mic_realloc(memory->steps, memory->room * sizeof *memory->steps);
   }
   if (memory->root == root + 1)
@@ -105,9 +123,17 @@ void mic_stack_memory_free(struct mic_stack_memory *memory) {
   memset(memory, 0, sizeof *memory);
 }
 
+size_t mic_stacks_memory(const struct mic_stacks *stacks) {
+  return stacks->places.room * sizeof *stacks->places.at +
+         stacks->nodes.room * sizeof *stacks->nodes.at +
+         (stacks->location_of.room + stacks->node_of.room) * sizeof(uint32_t);
+}
+
 void mic_stacks_free(struct mic_stacks *stacks) {
-  mic_map_free(&stacks->locations);
-  mic_map_free(&stacks->nodes);
+  mic_index_free(&stacks->location_of);
+  mic_index_free(&stacks->node_of);
+  mic_vec_free(&stacks->places);
+  mic_vec_free(&stacks->nodes);
   free(stacks->links);
   stacks->links = NULL;
 }

@@ -9,7 +9,8 @@
 #ifndef MIC_TARGET_STACKS_H
 #define MIC_TARGET_STACKS_H
 
-#include "base/map.h"
+#include "base/alloc.h"
+#include "base/index.h"
 #include "capture/writer.h"
 #include "unwind/unwind.h"
 
@@ -28,6 +29,16 @@ struct mic_stack_memory {
   uint32_t root; /* the node of the root they hang from, +1; 0 with none */
 };
 
+/* What a location and a node are found by: nodes of roots have no parent, and their end as
+ * location. */
+struct mic_stack_place {
+  uint64_t what; /* module, kind, evidence */
+  uint64_t offset;
+};
+struct mic_stack_node {
+  uint32_t parent, location;
+};
+
 /* A frame that was found below a node before: saves the two look-ups of the maps. */
 struct mic_stack_link {
   uint64_t offset;
@@ -37,12 +48,12 @@ struct mic_stack_link {
 };
 
 struct mic_stacks {
-  struct mic_writer *writer;     /* borrowed */
-  struct mic_stack_link *links;  /* by hash of the frames up to it; made at the first stack */
-  struct mic_map locations;      /* (module, kind, evidence; offset) -> location */
-  struct mic_map nodes;          /* (parent, location) -> node */
+  struct mic_writer *writer;    /* borrowed */
+  struct mic_stack_link *links; /* by hash of the frames up to it; made at the first stack */
+  MIC_VEC(struct mic_stack_place) places;
+  MIC_VEC(struct mic_stack_node) nodes;
+  struct mic_index location_of, node_of;
   uint32_t roots[MIC_END_COUNT]; /* node + 1 */
-  uint32_t location_count, node_count;
   /* Called for each new location, to have it named. */
   void (*on_location)(void *data, uint32_t location, const struct mic_frame *frame);
   void *data;
@@ -52,6 +63,7 @@ void mic_stacks_free(struct mic_stacks *stacks);
 /* The node of a stack of frames, innermost first, that ends for a reason. */
 uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *memory,
                            const struct mic_frame *frames, size_t count, enum mic_end end);
+size_t mic_stacks_memory(const struct mic_stacks *stacks); /* bytes */
 void mic_stack_memory_free(struct mic_stack_memory *memory);
 
 #endif

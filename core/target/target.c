@@ -338,13 +338,11 @@ void mic_target_count(const struct mic_target *target, struct mic_target_counts 
     .frames = target->frames,
     .stack_bytes = target->stack_bytes,
     .samples = target->samples,
-    .stacks = target->stacks.node_count,
-    .locations = target->stacks.location_count,
+    .stacks = target->stacks.nodes.count,
+    .locations = target->stacks.places.count,
     .processes = target->processes.count,
     .threads = target->threads.count,
     .modules = target->images.all.count,
-    .memory_bytes =
-      mic_images_memory(&target->images) +
-      (target->stacks.nodes.room + target->stacks.locations.room) * sizeof(struct mic_map_slot),
+    .memory_bytes = mic_images_memory(&target->images) + mic_stacks_memory(&target->stacks),
   };
 }

@@ -11,7 +11,8 @@ M.RAW, M.DATA_SRC, M.CGROUP = 2 ^ 10, 2 ^ 15, 2 ^ 21
 M.KERNEL, M.USER, M.USER_DEFERRED = -128LL, -512LL, -640LL
 local SAMPLE_ID_ALL = 2 ^ 18
 local IN_KERNEL, IN_USER = 1, 2
-local MMAP, COMM, SAMPLE, KSYMBOL, DEFERRED = 1, 3, 9, 17, 22
+local MMAP, COMM, EXIT, SAMPLE, KSYMBOL, DEFERRED = 1, 3, 4, 9, 17, 22
+local FINISHED_ROUND = 68 -- of perf's own (tools/perf/util/event.h)
 
 local u64_type = ffi.typeof("uint64_t[1]")
 
@@ -29,6 +30,9 @@ local function record(kind, misc, body)
   return u32(kind) .. u16(misc) .. u16(8 + #body) .. body
 end
 
+--- What perf writes behind each round through its rings.
+function M.round() return record(FINISHED_ROUND, 0, "") end
+
 -- What every record but a sample ends in.
 local function trailer(r) return u32(r.pid or 0) .. u32(r.tid or r.pid or 0) .. u64(r.time) end
 
@@ -41,6 +45,11 @@ end
 
 function M.comm(r)
   return record(COMM, 0, u32(r.pid) .. u32(r.pid) .. text(r.name) .. trailer(r))
+end
+
+--- {pid, time}: of a process's only thread.
+function M.exit(r)
+  return record(EXIT, 0, u32(r.pid) .. u32(1) .. u32(r.pid) .. u32(1) .. u64(r.time) .. trailer(r))
 end
 
 --- {address, size, name, gone}

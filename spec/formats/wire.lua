@@ -14,6 +14,14 @@ local M = {}
 
 --- A number in seven bits a byte; also negative ones, in ten.
 function M.varint(value)
+  if value >= 0 and value < 2 ^ 28 then
+    local first, second = value % 128, math.floor(value / 128) % 128
+    if value < 2 ^ 7 then return string.char(first) end
+    if value < 2 ^ 14 then return string.char(first + 128, second) end
+    local third, fourth = math.floor(value / 2 ^ 14) % 128, math.floor(value / 2 ^ 21)
+    if fourth == 0 then return string.char(first + 128, second + 128, third) end
+    return string.char(first + 128, second + 128, third + 128, fourth)
+  end
   local v, out = ffi.cast("uint64_t", ffi.cast("int64_t", value)), {}
   repeat
     local low = tonumber(bit.band(v, 0x7f))

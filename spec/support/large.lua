@@ -248,8 +248,13 @@ local function perf_data(records_of)
     local records = { perf_file.comm { pid = 7, name = "app", time = 1 },
       perf_file.mmap { pid = 7, time = 2, address = 2 ^ 22, size = 2 ^ 20, name = "/none/app",
         user = true } }
+    local in_rounds = {}
     records_of(records, n)
-    put(perf_file.bytes(records))
+    for i, one in ipairs(records) do
+      in_rounds[#in_rounds + 1] = one
+      if i % 1000 == 0 then in_rounds[#in_rounds + 1] = perf_file.round() end
+    end
+    put(perf_file.bytes(in_rounds))
   end
 end
 
@@ -277,13 +282,14 @@ local PERF = {
       records[#records + 1] = perf_sample(7, 1001 + 2 * i, 2 ^ 40 + i * 8192 + 8)
     end
   end),
-  -- n processes, each with a name, a mapping and a sample.
+  -- n processes, one after the other, each with a name, a mapping and a sample.
   processes = perf_data(function(records, n)
     for i = 1, n do
       records[#records + 1] = perf_file.comm { pid = 100 + i, name = "p" .. i, time = 1000 + 3 * i }
       records[#records + 1] = perf_file.mmap { pid = 100 + i, time = 1001 + 3 * i, user = true,
         address = 2 ^ 22, size = 2 ^ 20, name = "/none/app" }
       records[#records + 1] = perf_sample(100 + i, 1002 + 3 * i, 2 ^ 22 + i % 5000 * 16)
+      records[#records + 1] = perf_file.exit { pid = 100 + i, time = 1002 + 3 * i }
     end
   end),
 }
@@ -294,13 +300,12 @@ local PERF = {
 local function otlp(samples, dictionary)
   return function(put, n)
     local strings = { "", "cpu", "nanoseconds", "thread.name", "key" }
-    local function measured(make, parts)
+    local function size_of(part)
       local size = 0
-      local function count(...)
+      part(function(...)
         for i = 1, select("#", ...) do size = size + #(select(i, ...)) end
-      end
-      for _, part in ipairs(parts) do part(count, n) end
-      return make(size)
+      end)
+      return size
     end
     local function profile(to)
       to(bytes(1, number(1, 1) .. number(2, 2)))
@@ -311,13 +316,12 @@ local function otlp(samples, dictionary)
       for _, text in ipairs(strings) do to(bytes(5, text)) end
       dictionary(to, n, #strings)
     end
-    local parts = { profile }
-    local inner = measured(function(size) return head(2, size) end, parts)
-    local scope = measured(function(size) return head(2, size + #inner) end, parts)
-    local resource = measured(function(size) return head(1, size + #inner + #scope) end, parts)
-    put(resource, scope, inner)
+    local size = size_of(profile)
+    local inner = head(2, size)
+    local scope = head(2, size + #inner)
+    put(head(1, size + #inner + #scope), scope, inner)
     profile(put)
-    put(measured(function(size) return head(2, size) end, { tables }))
+    put(head(2, size_of(tables)))
     tables(put)
   end
 end
