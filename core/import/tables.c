@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/index.h"
 #include "capture/names.h"
 
 uint64_t *mic_tables_first_lines(const struct mic_tables *t) {
@@ -54,4 +55,36 @@ void mic_tables_end_name(uint8_t end, char out[MIC_END_NAME_SIZE]) {
     snprintf(out, MIC_END_NAME_SIZE, "[%s]", reason);
   else
     snprintf(out, MIC_END_NAME_SIZE, "[reason %u]", end);
+}
+
+/* What tells a thread: its own id and name, its process's, by strings. */
+static void thread_key(const struct mic_tables *t, uint64_t thread, uint64_t key[2]) {
+  uint32_t process = t->threads.process[thread];
+  key[0] = (uint64_t)t->threads.tid[thread] << 32 | t->threads.name[thread];
+  key[1] = (uint64_t)t->processes.pid[process] << 32 | t->processes.name[process];
+}
+
+static uint32_t hash_thread(const void *data, uint32_t thread) {
+  uint64_t key[2];
+  thread_key(data, thread, key);
+  return mic_index_mix(key[0], key[1]);
+}
+
+MIC_EXPORT int mic_tables_threads_differ(const struct mic_capture *cap) {
+  struct mic_tables t = mic_tables_of(cap);
+  struct mic_index index = {0};
+  bool differ = true;
+  for (uint64_t i = 0; i < t.threads.rows && differ; i++) {
+    uint64_t key[2], other[2], at;
+    thread_key(&t, i, key);
+    uint32_t hash = mic_index_mix(key[0], key[1]);
+    for (uint32_t id = mic_index_first(&index, hash, &at); id != MIC_NONE && differ;
+         id = mic_index_next(&index, hash, &at)) {
+      thread_key(&t, id, other);
+      differ = key[0] != other[0] || key[1] != other[1];
+    }
+    if (differ) mic_index_add(&index, hash, hash_thread, &t);
+  }
+  mic_index_free(&index);
+  return differ;
 }

@@ -36,6 +36,11 @@ static inline struct mic_tables mic_tables_of(const struct mic_capture *cap) {
 }
 /* clang-format on */
 
+/* ffi:begin */
+/* 1: no two threads have the same names and ids, by which alone some formats tell them apart. */
+int mic_tables_threads_differ(const struct mic_capture *cap);
+/* ffi:end */
+
 /* The first row of lines of each location, UINT64_MAX for none; lines of one lie together.  The
  * caller frees it. */
 uint64_t *mic_tables_first_lines(const struct mic_tables *t);

@@ -210,18 +210,7 @@ function M.everything() return setmetatable({}, { __index = { everything = true 
 
 --- For `keeps`: whether no two threads have the same names and ids, by which alone some formats
 -- tell them apart.
-function M.threads_differ(cap)
-  local seen, process = {}, cap:array("threads", "process")
-  for t = 0, cap:rows("threads") - 1 do
-    local p = process[t]
-    local key = ("%d %d %d %d"):format(cap:array("threads", "tid")[t],
-      cap:array("threads", "name")[t], cap:array("processes", "pid")[p],
-      cap:array("processes", "name")[p])
-    if seen[key] then return false end
-    seen[key] = true
-  end
-  return true
-end
+function M.threads_differ(cap) return C.mic_tables_threads_differ(cap:handle()) ~= 0 end
 
 --- For `keeps`: whether every location is of one of these kinds, names of mic_location.
 function M.has_only(cap, kinds)

@@ -44,6 +44,37 @@ describe("convert to JSON:", function()
     end
   end)
 
+  -- One of more than 1 KiB is written by the core, without being a text of Lua's.
+  it("writes long names as it does short ones", function()
+    local function all_of(file)
+      local out = {}
+      for name in file:gmatch('"(LONG[^"]*)"') do out[name] = (out[name] or 0) + 1 end
+      return out
+    end
+    local found = {}
+    for _, size in ipairs { 10, 20000 } do
+      local name = "LONG" .. ("é\255\27\xe2\x80\xae"):rep(size)
+      made.capture(folder .. "/long.usprof", { samples = { { name .. " > work" } }, file = name,
+        meta = { command = name, kernel = name }, threads = { { tid = 1, name = name } },
+        processes = { { pid = 1, name = name } },
+        rows = { { "sites", { name = { name }, category = { name .. "c" } } },
+          { "zones", { site = 0, thread = 0, start_ns = 0, end_ns = 1 } },
+          { "modules", { kind = "elf", path = { name }, name = { name }, build_id = { name },
+            problem = { "" } } } } })
+      for _, ending in ipairs { "json", "speedscope.json", "firefox.json" } do
+        kit.convert(folder, "long.usprof long." .. ending)
+        local names, unit = {}, ("é\xef\xbf\xbd\\u001b\\u202e"):rep(size)
+        for text, count in pairs(all_of(helper.read(folder .. "/long." .. ending))) do
+          assert.equal(unit, text:sub(5, 4 + #unit))
+          names[text:sub(5 + #unit)] = count
+        end
+        assert.is_truthy(next(names))
+        if found[ending] then assert.same(found[ending], names) end
+        found[ending] = names
+      end
+    end
+  end)
+
   describe("a Chrome trace", function()
     -- What the Trace Event Format asks of each phase.
     local NEEDS = {

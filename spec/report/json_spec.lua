@@ -26,6 +26,14 @@ describe("JSON", function()
     assert.equal(value, cjson.decode(json.encode(json.array { value }))[1])
   end)
 
+  it("writes texts of any length", function()
+    for _, unit in ipairs { "x", "é", "\1", "\xe2\x80\xae", '"\\' } do
+      local value = "a" .. unit:rep(30011)
+      assert.equal(value, cjson.decode(json.encode(json.array { value }))[1])
+    end
+    assert.equal('"' .. ("\xef\xbf\xbd"):rep(30011) .. '"', json.encode(("\xff"):rep(30011)))
+  end)
+
   it("has no NaN and no infinity", function()
     assert.equal("[null,null]", json.encode(json.array { 0 / 0, 1 / 0 }))
   end)
