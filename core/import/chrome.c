@@ -19,7 +19,9 @@
 /* Events are numbered in the order of zones (lanes.h). */
 enum { EVENTS_MAX = 1 << 30 };
 
-enum field { NO_FIELD, PH, TS, DUR, PID, TID, NAME, CAT, ID, ID2, ARGS };
+enum field { NO_FIELD, PH, TS, DUR, PID, TID, NAME, CAT, SCOPE, ID, ID2, ARGS };
+/* What an asynchronous event's id is one of; where there are several the highest counts. */
+enum id_kind { NO_ID, PLAIN_ID, LOCAL_ID, GLOBAL_ID };
 
 typedef MIC_VEC(char) text;
 
@@ -40,7 +42,8 @@ struct event {
   bool has_ts, has_dur, has_args, bad_number;
   int64_t ts, dur;
   uint64_t pid, tid;
-  text name, cat, id, args_name;
+  text name, cat, scope, id, args_name;
+  enum id_kind id_kind;
   bool has_name;
 };
 
@@ -53,8 +56,9 @@ struct chrome {
   uint32_t depth, events_depth; /* depth of what lies in the array of events; 0: not in it */
   bool found, in_samples, has_facts, in_event;
   enum field field;
-  bool args_name; /* the next value is the name in "args" */
-  text key;       /* of the object around all */
+  bool args_name;       /* the next value is the name in "args" */
+  enum id_kind id_kind; /* and which of those in "id2" */
+  text key;             /* of the object around all */
   struct event event;
   struct mic_index by_pid, by_tid;
   struct mic_map by_own_id; /* of threads, by their own ids alone */
@@ -182,15 +186,29 @@ static void take_end(struct chrome *c, const struct event *e) {
   mic_mark_add(&c->threads.at[thread].marks, MIC_MARK_END, e->ts, 0, name, c->result->events);
 }
 
-/* Pairs are of one category and id, of one process. */
+static void append(text *to, const void *bytes, size_t size) {
+  mic_vec_reserve(to, to->count + size + 1);
+  if (size) memcpy(to->at + to->count, bytes, size);
+  to->count += size;
+}
+
+/* Pairs are of one category, scope and id; ids are of all processes but for id2's local ones. */
+static struct mic_digest key_of(struct event *e) {
+  text *key = &e->id;
+  uint64_t process = e->id_kind == LOCAL_ID ? e->pid : 0;
+  uint64_t sizes[] = {key->count, e->cat.count, e->id_kind == LOCAL_ID, process};
+  append(key, e->cat.at, e->cat.count);
+  append(key, e->scope.at, e->scope.count);
+  append(key, sizes, sizeof sizes);
+  return mic_digest(key->at, key->count);
+}
+
 static void take_async(struct chrome *c, struct event *e, bool begins) {
-  text *id = &e->id;
-  uint32_t count = (uint32_t)id->count;
-  *mic_vec_push(id) = '\0';
-  for (size_t i = 0; i < e->cat.count; i++) *mic_vec_push(id) = e->cat.at[i];
-  for (size_t i = 0; i < sizeof e->pid; i++) *mic_vec_push(id) = ((const char *)&e->pid)[i];
-  for (size_t i = 0; i < sizeof count; i++) *mic_vec_push(id) = ((const char *)&count)[i];
-  struct mic_digest key = mic_digest(id->at, id->count);
+  if (e->id_kind == NO_ID) {
+    bad_event(c, "no id");
+    return;
+  }
+  struct mic_digest key = key_of(e);
   uint32_t thread = thread_of(c, e->pid, e->tid);
   if (begins)
     mic_async_begin(&c->async, key, e->ts, site_of(c, e), thread);
@@ -267,7 +285,8 @@ static void begin_event(struct chrome *c) {
   e->ph = '\0';
   e->has_ts = e->has_dur = e->has_args = e->bad_number = e->has_name = false;
   e->pid = e->tid = 0;
-  e->name.count = e->cat.count = e->id.count = e->args_name.count = 0;
+  e->name.count = e->cat.count = e->scope.count = e->id.count = e->args_name.count = 0;
+  e->id_kind = NO_ID;
   c->in_event = true;
   c->field = NO_FIELD;
 }
@@ -280,8 +299,9 @@ static enum field field_of(const char *key, size_t size) {
   static const struct {
     const char *name;
     enum field field;
-  } fields[] = {{"ph", PH},     {"ts", TS},   {"dur", DUR}, {"pid", PID}, {"tid", TID},
-                {"name", NAME}, {"cat", CAT}, {"id", ID},   {"id2", ID2}, {"args", ARGS}};
+  } fields[] = {{"ph", PH},   {"ts", TS},     {"dur", DUR},  {"pid", PID},
+                {"tid", TID}, {"name", NAME}, {"cat", CAT},  {"scope", SCOPE},
+                {"id", ID},   {"id2", ID2},   {"args", ARGS}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     if (strlen(fields[i].name) == size && memcmp(key, fields[i].name, size) == 0)
       return fields[i].field;
@@ -308,11 +328,26 @@ static uint64_t own_id(struct chrome *c, const char *bytes, size_t size) {
   return TEXT_ID | mic_writer_string(c->w, bytes, size);
 }
 
+/* 1, 1.0 and "1" are one id. */
+static void take_id(struct event *e, enum id_kind kind, const char *bytes, size_t size,
+                    bool is_string) {
+  char digits[32];
+  int64_t thousandths;
+  if (kind < e->id_kind) return;
+  e->id_kind = kind;
+  if (!is_string && (memchr(bytes, '.', size) || memchr(bytes, 'e', size)) &&
+      mic_json_digits(bytes, size, 3, &thousandths) && thousandths % 1000 == 0) {
+    size = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)thousandths / 1000);
+    bytes = digits;
+  }
+  set_text(&e->id, bytes, size);
+}
+
 /* A string or number of an event. */
 static void take_value(struct chrome *c, const char *bytes, size_t size, bool is_string) {
   struct event *e = &c->event;
   if (c->depth == c->events_depth + 2) {
-    if (c->field == ID2) set_text(&e->id, bytes, size);
+    if (c->field == ID2 && c->id_kind) take_id(e, c->id_kind, bytes, size, is_string);
     if (c->args_name) set_text(&e->args_name, bytes, size);
     c->args_name = false;
   }
@@ -330,7 +365,8 @@ static void take_value(struct chrome *c, const char *bytes, size_t size, bool is
     e->has_name = true;
     break;
   case CAT: set_text(&e->cat, bytes, size); break;
-  case ID: set_text(&e->id, bytes, size); break;
+  case SCOPE: set_text(&e->scope, bytes, size); break;
+  case ID: take_id(e, PLAIN_ID, bytes, size, is_string); break;
   default: break;
   }
 }
@@ -374,6 +410,15 @@ static bool key_is(const struct chrome *c, const char *name) {
   return c->key.count == strlen(name) && memcmp(c->key.at, name, c->key.count) == 0;
 }
 
+/* Of "args" or "id2". */
+static void take_inner_key(struct chrome *c, const char *key, size_t size) {
+  bool direct = c->depth == c->events_depth + 2;
+  c->args_name = direct && c->field == ARGS && size == 4 && memcmp(key, "name", 4) == 0;
+  c->id_kind = NO_ID;
+  if (direct && size == 5 && memcmp(key, "local", 5) == 0) c->id_kind = LOCAL_ID;
+  if (direct && size == 6 && memcmp(key, "global", 6) == 0) c->id_kind = GLOBAL_ID;
+}
+
 static int on_key(void *data, const unsigned char *bytes, size_t size) {
   struct chrome *c = data;
   c->progress++;
@@ -381,8 +426,7 @@ static int on_key(void *data, const unsigned char *bytes, size_t size) {
   if (at_event(c))
     c->field = field_of(key, size);
   else if (c->in_event)
-    c->args_name = c->field == ARGS && c->depth == c->events_depth + 2 && size == 4 &&
-                   memcmp(key, "name", 4) == 0;
+    take_inner_key(c, key, size);
   else if (c->depth == 1) {
     set_text(&c->key, key, size);
     c->has_facts |= key_is(c, "otherData");
@@ -439,7 +483,7 @@ static bool may_end(void *data) {
 
 static void on_async(void *data, uint32_t thread, const struct mic_lane_zone *zone) {
   struct chrome *c = data;
-  *mic_vec_push(&c->threads.at[thread].marks) = *zone;
+  *mic_mark_push(&c->threads.at[thread].marks) = *zone;
 }
 
 static void match_ends(struct chrome *c) {
@@ -570,6 +614,7 @@ static void release(struct chrome *c) {
   mic_vec_free(&c->key);
   mic_vec_free(&c->event.name);
   mic_vec_free(&c->event.cat);
+  mic_vec_free(&c->event.scope);
   mic_vec_free(&c->event.id);
   mic_vec_free(&c->event.args_name);
   mic_index_free(&c->by_pid);

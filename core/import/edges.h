@@ -22,17 +22,22 @@ struct mic_edge_counts {
   uint64_t unmatched_ends; /* ends of nothing that began */
 };
 
+/* Where the next mark goes: many tracks have one only. */
+static inline struct mic_lane_zone *mic_mark_push(mic_lane_zones *marks) {
+  if (!marks->at) {
+    marks->at = mic_alloc(sizeof *marks->at);
+    marks->room = 1;
+  }
+  return mic_vec_push(marks);
+}
+
 /* Append a mark; end_ns is a span's or a timed begin's.  site: of an end the name that it says, or
  * MIC_NONE.  order decides between marks of one time, below 2^30. */
 static inline void mic_mark_add(mic_lane_zones *marks, enum mic_mark kind, int64_t start_ns,
                                 int64_t end_ns, uint32_t site, uint64_t order) {
   uint32_t all = (uint32_t)(order & MIC_MARK_ORDER) | (uint32_t)kind << MIC_MARK_SHIFT;
   if (kind == MIC_MARK_BEGIN) end_ns = INT64_MAX;
-  if (!marks->at) { /* many tracks have one only */
-    marks->at = mic_alloc(sizeof *marks->at);
-    marks->room = 1;
-  }
-  *mic_vec_push(marks) = (struct mic_lane_zone){start_ns, end_ns, site, all};
+  *mic_mark_push(marks) = (struct mic_lane_zone){start_ns, end_ns, site, all};
 }
 
 /* Match all, in order of time: what is left are zones, whose orders are plain. */

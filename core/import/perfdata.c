@@ -296,20 +296,31 @@ static void give_sample(struct mic_perfdata *p, struct mic_perfdata_event *event
   mic_target_sample(p->target, sample);
 }
 
+/* Of an inherited event each thread has a count of its own, with the id of the event that it comes
+ * from (perf_event_open(2), "inherit"): which thread, also when its own id was used before. */
+static uint64_t counter_of(const struct mic_perfdata *p, const struct mic_perfdata_event *event,
+                           uint32_t tid) {
+  if (!event->inherits) return 0;
+  uint32_t births = mic_map_get(&p->births, tid, 0);
+  return (births == MIC_NONE ? 1ULL : births + 1ULL) << 32 | tid;
+}
+
 /* What an event has counted since its last sample. */
-static uint64_t counted_since(struct mic_perfdata *p, uint64_t id, uint64_t value) {
+static uint64_t counted_since(struct mic_perfdata *p, uint64_t id, uint64_t counter,
+                              uint64_t value) {
   uint32_t next = (uint32_t)p->counted.count;
-  uint32_t at = mic_map_intern(&p->counted_by_id, id, 0, next, NULL);
+  uint32_t at = mic_map_intern(&p->counted_by_id, id, counter, next, NULL);
   if (at == next) *mic_vec_push(&p->counted) = 0;
-  uint64_t since = value - p->counted.at[at];
+  uint64_t last = p->counted.at[at];
   p->counted.at[at] = value;
-  return since;
+  return value < last ? value : value - last; /* it began anew */
 }
 
 /* A sample that tells what its event, or each of its group, has counted is one of each that
  * counted, and weighs what it did: as perf has it, for periods are of the group's first alone. */
 static void give_counts(struct mic_perfdata *p, const struct mic_perfdata_event *event,
                         const struct mic_record *record, struct mic_target_sample *sample) {
+  uint64_t counter = counter_of(p, event, record->tid);
   for (uint32_t i = 0; i < record->read_count; i++) {
     uint64_t id, value = mic_perf_read_value(&event->more, record, i, &id);
     uint32_t of = mic_map_get(&p->by_id, id, 0);
@@ -317,7 +328,7 @@ static void give_counts(struct mic_perfdata *p, const struct mic_perfdata_event 
       p->result->reads++;
       continue;
     }
-    uint64_t weight = counted_since(p, id, value);
+    uint64_t weight = counted_since(p, id, counter, value);
     if (weight) give_sample(p, &p->events.at[of], sample, weight);
   }
 }
@@ -391,6 +402,10 @@ static void take_throttle(struct mic_perfdata *p, const struct mic_record *recor
 /* ---- records ---- */
 
 static void take_fork(struct mic_perfdata *p, const struct mic_record *record) {
+  if (p->counts_threads) {
+    uint32_t births = mic_map_get(&p->births, record->tid, 0);
+    mic_map_put(&p->births, record->tid, 0, births == MIC_NONE ? 1 : births + 1);
+  }
   /* What perf made of /proc has the mappings that follow, not those of its parent. */
   if (record->misc & MISC_FORK_SYNTHETIC && record->pid != record->ppid) return;
   mic_target_fork(p->target, record->time_ns, record->pid, record->tid, record->ppid, record->ptid);
@@ -522,6 +537,7 @@ static void release(struct mic_perfdata *p) {
   mic_vec_free(&p->events);
   mic_map_free(&p->by_id);
   mic_map_free(&p->counted_by_id);
+  mic_map_free(&p->births);
   mic_vec_free(&p->counted);
   mic_interner_free(&p->paths);
   mic_vec_free(&p->build_ids);

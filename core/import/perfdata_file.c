@@ -113,8 +113,10 @@ static int add_event(struct mic_perfdata *p, const uint8_t *bytes, size_t size, 
     .source = MIC_NONE,
     .max_stack = attr.sample_max_stack,
     .monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC,
+    .inherits = attr.inherit,
     .marks_all = attr.sample_id_all,
   };
+  p->counts_threads |= attr.inherit && attr.sample_type & PERF_SAMPLE_READ;
   *mic_vec_push(&p->events) = event;
   return 0;
 }

@@ -35,6 +35,7 @@ struct mic_perfdata_event {
   uint32_t source; /* its row, or MIC_NONE */
   uint32_t max_stack;
   bool monotonic; /* stamped by CLOCK_MONOTONIC, else by the kernel's scheduler clock */
+  bool inherits;  /* its threads' and children's events have its id */
   bool marks_all; /* sample_id_all: every record has a trailer */
 };
 
@@ -87,7 +88,9 @@ struct mic_perfdata {
   uint64_t ended_wall_ns; /* when the file was last written, by the wall clock; 0: not known */
   MIC_VEC(struct mic_perfdata_event) events;
   struct mic_map by_id;         /* an event's id -> its number */
-  struct mic_map counted_by_id; /* an event's id -> its number among counted */
+  struct mic_map counted_by_id; /* an event's id, and which thread's -> its number among counted */
+  struct mic_map births;        /* a thread's id -> how often it was given, as far as is told */
+  bool counts_threads;          /* births are of use */
   MIC_VEC(uint64_t) counted; /* what events of PERF_SAMPLE_READ had counted at their last sample */
   struct mic_interner paths; /* of build IDs, by the same number */
   MIC_VEC(struct mic_perfdata_build_id) build_ids;

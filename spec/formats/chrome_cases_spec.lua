@@ -88,6 +88,56 @@ describe("convert from a Chrome trace:", function()
         async("e", "q", 12, "2")))))
   end)
 
+  describe("asynchronous ids", function()
+    -- An event of process pid, with what tells its id.
+    local function at(ph, ts, pid, id)
+      return ('{"ph":"%s","cat":"c","name":"n","ts":%d,"pid":%d,"tid":7%s}'):format(ph, ts, pid,
+        id ~= "" and "," .. id or "")
+    end
+
+    -- Two pairs, of an id each, the second begun within the first.
+    local function two(first, second)
+      local _, told = zones(array(at("b", 0, 1, first), at("b", 1, 1, second),
+        at("e", 2, 1, first), at("e", 3, 1, second)))
+      return told
+    end
+
+    it("are of all processes, but for id2's local ones", function()
+      for _, id in ipairs { '"id":"0x1"', '"id2":{"global":"0x1"}' } do
+        assert.same({ "7 n 0-9000 1" }, (zones(array(at("b", 0, 1, id), at("e", 9, 2, id)))))
+      end
+      local local_id = '"id2":{"local":"0x1"}'
+      assert.same({ "7 n 0-9000 1", "7 n 1000-8000 1" }, (zones(array(at("b", 0, 1, local_id),
+        at("b", 1, 2, local_id), at("e", 8, 2, local_id), at("e", 9, 1, local_id)))))
+    end)
+
+    it("differ by scope and by what they are of", function()
+      for _, ids in ipairs { { '"id":1,"scope":"a"', '"id":1,"scope":"b"' },
+        { '"id2":{"local":"0x1"}', '"id2":{"global":"0x1"}' },
+        { '"id":"1","scope":"2"', '"id":"12"' } } do
+        assert.matches("1 span overlap others", two(ids[1], ids[2]))
+      end
+      assert.same({ "7 n 0-3000 1", "7 n 1000-2000 1" }, (zones(array(at("b", 0, 1, '"id":1'),
+        at("b", 1, 1, '"id":1'), at("e", 2, 1, '"id":1'), at("e", 3, 1, '"id":1')))))
+    end)
+
+    it("are the same in any order and form, and must be there", function()
+      for _, same in ipairs { { '"id":1', '"id":"1"' }, { '"id":1.0', '"id":1' },
+        { '"id":1e3', '"id":"1000"' },
+        { '"id":"7","id2":{"local":"0x1"}', '"id2":{"local":"0x1"},"id":"8"' } } do
+        local got, told = zones(array(at("b", 0, 1, same[1]), at("e", 9, 1, same[2])))
+        assert.same({ "7 n 0-9000 1" }, got)
+        assert.equal("", told)
+      end
+      for _, none in ipairs { "", '"id":null', '"id":{"a":1}', '"id":true' } do
+        local got, told = zones(array(event("X", "a", 0, '"dur":1'), at("b", 0, 1, none),
+          at("e", 9, 1, none)))
+        assert.same({ "7 a 0-1000 0" }, got)
+        assert.matches("2 events: event 2 has no id", told)
+      end
+    end)
+  end)
+
   it("gives zones that overlap a lane of their own, and says so", function()
     local out, told = zones(array(event("X", "p", 0, '"dur":10'), event("X", "q", 5, '"dur":10')))
     assert.same({ "7 p 0-10000 0", "7 q 5000-15000 1" }, out)

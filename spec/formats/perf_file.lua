@@ -9,9 +9,9 @@ M.IP, M.TID, M.TIME, M.READ, M.CALLCHAIN, M.PERIOD = 1, 2, 4, 16, 32, 256
 M.BRANCH_STACK = 2048
 M.RAW, M.DATA_SRC, M.CGROUP = 2 ^ 10, 2 ^ 15, 2 ^ 21
 M.KERNEL, M.USER, M.USER_DEFERRED = -128LL, -512LL, -640LL
-local SAMPLE_ID_ALL = 2 ^ 18
+local INHERIT, SAMPLE_ID_ALL = 2, 2 ^ 18
 local IN_KERNEL, IN_USER = 1, 2
-local MMAP, COMM, EXIT, SAMPLE, KSYMBOL, DEFERRED = 1, 3, 4, 9, 17, 22
+local MMAP, COMM, EXIT, FORK, SAMPLE, KSYMBOL, DEFERRED = 1, 3, 4, 7, 9, 17, 22
 local FINISHED_ROUND = 68 -- of perf's own (tools/perf/util/event.h)
 
 local u64_type = ffi.typeof("uint64_t[1]")
@@ -52,6 +52,12 @@ function M.exit(r)
   return record(EXIT, 0, u32(r.pid) .. u32(1) .. u32(r.pid) .. u32(1) .. u64(r.time) .. trailer(r))
 end
 
+--- {pid, tid, ppid, ptid, time}
+function M.fork(r)
+  return record(FORK, 0, u32(r.pid) .. u32(r.ppid) .. u32(r.tid) .. u32(r.ptid) .. u64(r.time)
+    .. trailer(r))
+end
+
 --- {address, size, name, gone}
 function M.ksymbol(r)
   return record(KSYMBOL, 0, u64(r.address) .. u32(r.size) .. u16(1) .. u16(r.gone and 1 or 0)
@@ -65,24 +71,25 @@ function M.deferred(r)
   return record(DEFERRED, IN_USER, u64(r.cookie) .. u64(#ips) .. table.concat(ips) .. trailer(r))
 end
 
---- {pid, time, chain, user, read, branches, rest}: the chain has its marks; read are the bytes of
--- what options.read adds; branches are {from, to}; rest are the bytes of what options.rest adds.
+--- {pid, tid, time, chain, user, read, branches, rest}: the chain has its marks; read are the bytes
+-- of what options.read adds; branches are {from, to}; rest are the bytes of what options.rest adds.
 function M.sample(r)
   local chain, branches = {}, {}
   for i, ip in ipairs(r.chain) do chain[i] = u64(ip) end
   for i, b in ipairs(r.branches or {}) do branches[i] = u64(b[1]) .. u64(b[2]) .. u64(0) end
-  return record(SAMPLE, r.user and IN_USER or IN_KERNEL, u64(r.chain[2]) .. u32(r.pid) .. u32(r.pid)
-    .. u64(r.time) .. u64(1000) .. (r.read or "") .. u64(#chain) .. table.concat(chain)
+  return record(SAMPLE, r.user and IN_USER or IN_KERNEL, u64(r.chain[2]) .. u32(r.pid)
+    .. u32(r.tid or r.pid) .. u64(r.time) .. u64(1000) .. (r.read or "")
+    .. u64(#chain) .. table.concat(chain)
     .. (r.branches and u64(#branches) .. table.concat(branches) or "")
     .. (r.rest or ""))
 end
 
-local function attr(branches, rest, read)
+local function attr(branches, rest, read, inherit)
   local type = M.IP + M.TID + M.TIME + M.PERIOD + M.CALLCHAIN
   if branches then type = type + M.BRANCH_STACK end
   type = type + (rest or 0) + (read and M.READ or 0)
   return u32(1) .. u32(112) .. u64(0) .. u64(1000) .. u64(type) .. u64(read or 0)
-    .. u64(SAMPLE_ID_ALL)
+    .. u64(SAMPLE_ID_ALL + (inherit and INHERIT or 0))
     .. ("\0"):rep(24) .. u64(branches or 0) .. ("\0"):rep(32)
 end
 
@@ -99,11 +106,12 @@ local function build_ids(list)
 end
 
 --- The bytes of a perf.data: records, options {build_ids = {{path, hex}...}, branches =
--- branch_sample_type, rest = another bit of sample_type, read = read_format, ids = of the event,
--- folder = HEADER_DIR_FORMAT's version}.
+-- branch_sample_type, rest = another bit of sample_type, read = read_format, inherit = true, ids =
+-- of the event, folder = HEADER_DIR_FORMAT's version}.
 function M.bytes(records, options)
   options = options or {}
-  local data, attrs = table.concat(records), attr(options.branches, options.rest, options.read)
+  local data, attrs = table.concat(records), attr(options.branches, options.rest,
+    options.read, options.inherit)
   -- The ids lie behind the attributes.
   local ids = {}
   for i, id in ipairs(options.ids or {}) do ids[i] = u64(id) end

@@ -269,12 +269,12 @@ describe("the kernel's code in perf.data:", function()
       beside("raw", perf_file.RAW, { none, some }))
   end)
 
-  it("gives each event of a group the samples in which it counted", function()
+  describe("counts that samples tell", function()
     local group, id = 2 ^ 3, 2 ^ 2 -- PERF_FORMAT_*
-    local function sample(time, ...)
+    local function sample(time, tid, ...)
       local values, words = { ... }, {}
       for i, value in ipairs(values) do words[i] = perf_file.u64(value) end
-      return perf_file.sample { pid = 7, time = time, user = true,
+      return perf_file.sample { pid = 7, tid = tid, time = time, user = true,
         read = perf_file.u64(#values / 2) .. table.concat(words),
         chain = { perf_file.USER, 0x402010ULL } }
     end
@@ -283,25 +283,49 @@ describe("the kernel's code in perf.data:", function()
       for i, s in ipairs(ours) do out[i] = s.time .. " " .. s.period end
       return out
     end
-    local records = begin()
-    -- {value, id}: 77 is an event of no attributes.
-    records[#records + 1] = sample(10, 500, 41, 3, 42, 1, 77)
-    records[#records + 1] = sample(20, 1500, 41, 3, 42, 1, 77)
-    records[#records + 1] = sample(30, 1500, 41, 5, 42, 1, 77)
-    local ours, told = convert("group", records, { read = group + id, ids = { 41, 42 } })
-    assert.same({ "10 500", "10 3", "20 1000", "30 2" }, weights(ours))
-    assert.matches("3 counts of events that the file does not tell", told)
-    -- A count of more values than the record has.
-    records[#records + 1] = perf_file.sample { pid = 7, time = 40, user = true,
-      read = perf_file.u64(2 ^ 61), chain = { perf_file.USER, 0x402010ULL } }
-    ours, told = convert("group", records, { read = group + id, ids = { 41, 42 } })
-    assert.equal(4, #ours)
-    assert.matches("1 record that does not hold together", told)
-    -- Without ids the count is the event's own: its period tells.
-    records = begin()
-    records[#records + 1] = perf_file.sample { pid = 7, time = 10, user = true,
-      read = perf_file.u64(500), chain = { perf_file.USER, 0x402010ULL } }
-    assert.same({ "10 1000" }, weights((convert("alone", records, { read = 0 }))))
+
+    it("are samples of each event of the group that counted", function()
+      local records = begin()
+      -- {value, id}: 77 is an event of no attributes.
+      records[#records + 1] = sample(10, 7, 500, 41, 3, 42, 1, 77)
+      records[#records + 1] = sample(20, 7, 1500, 41, 3, 42, 1, 77)
+      records[#records + 1] = sample(30, 7, 1500, 41, 5, 42, 1, 77)
+      local ours, told = convert("group", records, { read = group + id, ids = { 41, 42 } })
+      assert.same({ "10 500", "10 3", "20 1000", "30 2" }, weights(ours))
+      assert.matches("3 counts of events that the file does not tell", told)
+      -- A count of more values than the record has.
+      records[#records + 1] = perf_file.sample { pid = 7, time = 40, user = true,
+        read = perf_file.u64(2 ^ 61), chain = { perf_file.USER, 0x402010ULL } }
+      ours, told = convert("group", records, { read = group + id, ids = { 41, 42 } })
+      assert.equal(4, #ours)
+      assert.matches("1 record that does not hold together", told)
+      -- Without ids the count is the event's own: its period tells.
+      records = begin()
+      records[#records + 1] = perf_file.sample { pid = 7, time = 10, user = true,
+        read = perf_file.u64(500), chain = { perf_file.USER, 0x402010ULL } }
+      assert.same({ "10 1000" }, weights((convert("alone", records, { read = 0 }))))
+    end)
+
+    it("are of each thread where the event is inherited", function()
+      local records = begin()
+      local function fork(time)
+        records[#records + 1] = perf_file.fork { pid = 7, tid = 8, ppid = 7, ptid = 7, time = time }
+      end
+      records[#records + 1] = sample(10, 7, 100, 41, 3, 42)
+      fork(11)
+      records[#records + 1] = sample(20, 8, 40, 41, 1, 42)
+      records[#records + 1] = sample(30, 7, 150, 41, 3, 42)
+      records[#records + 1] = sample(40, 8, 90, 41, 1, 42)
+      -- Another thread of the same id, which has counted more at its first sample.
+      fork(45)
+      records[#records + 1] = sample(50, 8, 95, 41, 2, 42)
+      -- One whose birth is not told, and which has counted less.
+      records[#records + 1] = sample(60, 8, 30, 41, 2, 42)
+      local ours = convert("inherit", records, { read = group + id, ids = { 41, 42 },
+        inherit = true })
+      assert.same({ "10 100", "10 3", "20 40", "20 1", "30 50", "40 50", "50 95", "50 2",
+        "60 30" }, weights(ours))
+    end)
   end)
 
   it("counts the stacks that the kernel told later", function()

@@ -145,6 +145,28 @@ describe("convert from perf.data:", function()
     end))
   end)
 
+  it("counts for each thread by itself where an event is inherited", function()
+    if refused then return pending(refused) end
+    local _, err, status = helper.run("timeout -s KILL 60 perf record -q -e cpu-clock:S -F 997"
+      .. " -o inherited.data sh -c './work & ./work & wait'", folder)
+    assert(status == 0, err)
+    kit.convert(folder, "inherited.data inherited.usprof")
+    local processors = tonumber((helper.run("nproc --all")))
+    assert(capture.with(folder .. "/inherited.usprof", function(cap)
+      local weight, total, pids = cap:array("samples", "weight"), 0, {}
+      local thread = cap:array("samples", "thread")
+      for i = 0, cap:rows("samples") - 1 do
+        total = total + tonumber(weight[i])
+        pids[cap:array("threads", "process")[thread[i]]] = true
+      end
+      local duration = tonumber(cap:array("clocks", "duration_ns")[0])
+      assert.is_true(total > 0 and total <= processors * duration, total .. " of " .. duration)
+      local count = 0
+      for _ in pairs(pids) do count = count + 1 end
+      return assert.is_true(count >= 2)
+    end))
+  end)
+
   it("has perf script's samples, of copies of stacks", function()
     if refused then return pending(refused) end
     local ours, theirs = record("--call-graph dwarf --buildid-all", "dwarf")
