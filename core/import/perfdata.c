@@ -489,16 +489,12 @@ static void write_clocks(struct mic_perfdata *p) {
 static int refuse_all(const struct mic_perfdata *p, struct mic_error *err) {
   const struct mic_perfdata_result *result = p->result;
   bool cut = result->cut != NULL;
-  int32_t file = cut ? result->cut_file : result->first_bad_file;
+  const char *file = cut ? result->cut_file : result->first_bad_file;
   uint64_t number = cut ? result->cut_record : result->first_bad;
   uint64_t offset = cut ? result->cut_offset : result->first_bad_offset;
-  bool unpacked = cut ? result->cut_unpacked : result->first_bad_unpacked;
-  char of[64] = "";
-  if (file >= 0)
-    snprintf(of, sizeof of, " of %sdata.%d", unpacked ? "what is compressed in " : "", file);
-  return mic_fail_at(err, offset, "%.100s: record %llu at byte %llu%s: %s", p->name,
-                     (unsigned long long)number, (unsigned long long)offset, of,
-                     cut ? result->cut : "it does not hold together");
+  return mic_fail_at(err, offset, "%.100s: record %llu at byte %llu%s%s: %s", p->name,
+                     (unsigned long long)number, (unsigned long long)offset, *file ? " of " : "",
+                     file, cut ? result->cut : "it does not hold together");
 }
 
 static int read_all(struct mic_perfdata *p, struct mic_error *err) {
@@ -554,6 +550,15 @@ static void release(struct mic_perfdata *p) {
   free(p);
 }
 
+static int check_part(const struct mic_perfdata *p, const struct mic_perfdata_part *part,
+                      struct mic_error *err) {
+  char file[MIC_PERFDATA_NAME_SIZE];
+  if (!part->guard || !mic_guard_damaged(part->guard)) return 0;
+  mic_perfdata_part_name(part, file, sizeof file);
+  return mic_fail(err, MIC_EFORMAT, "%.120s: %s became shorter while it was read", p->name,
+                  *file ? file : "it");
+}
+
 /* What asks of a reading has bytes, size, name, files, folders and writer. */
 static int read_asked(const struct mic_perfdata *asked, struct mic_perfdata_result *result,
                       struct mic_error *err) {
@@ -563,9 +568,7 @@ static int read_asked(const struct mic_perfdata *asked, struct mic_perfdata_resu
   p->unpacked.fd = -1;
   p->result = result;
   int code = read_all(p, err);
-  for (size_t i = 0; i < p->parts.count && !code; i++)
-    if (p->parts.at[i].guard && mic_guard_damaged(p->parts.at[i].guard))
-      code = mic_fail(err, MIC_EFORMAT, "%.150s became shorter while it was read", p->name);
+  for (size_t i = 0; i < p->parts.count && !code; i++) code = check_part(p, &p->parts.at[i], err);
   release(p);
   return code;
 }

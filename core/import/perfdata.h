@@ -23,6 +23,7 @@
 #include "import/input.h"
 
 /* ffi:begin */
+enum { MIC_PERFDATA_NAME_SIZE = 96 };
 struct mic_perfdata_result {
   uint64_t records; /* of the kernel's and of perf's, decompressed ones too */
   uint64_t samples;
@@ -31,9 +32,13 @@ struct mic_perfdata_result {
   uint64_t first_bad_offset;
   uint64_t cut_record; /* where reading ended early: its number and offset; 0: it did not */
   uint64_t cut_offset;
-  int32_t first_bad_file, cut_file; /* N of data.N in its folder; -1: the perf.data itself */
-  uint32_t first_bad_unpacked, cut_unpacked; /* 1: offsets are in that one's decompressed records */
-  const char *cut;                           /* why; static text */
+  char first_bad_file[MIC_PERFDATA_NAME_SIZE]; /* in its folder, "": the perf.data itself */
+  char cut_file[MIC_PERFDATA_NAME_SIZE];
+  uint64_t missing_files; /* of a folder's data.0 and on, up to the last that is there */
+  uint64_t first_missing; /* the number of the first */
+  uint64_t left_files;    /* of a folder, that are no regular files */
+  char left_file[MIC_PERFDATA_NAME_SIZE]; /* the first of them */
+  const char *cut;                        /* why; static text */
   /* What samples and records hold that a capture has no place for. */
   uint64_t fields;   /* samples with a tracepoint's fields */
   uint64_t branches; /* samples with branch stacks */

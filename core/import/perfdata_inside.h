@@ -67,7 +67,7 @@ struct mic_perfdata_part {
   uint64_t from, past;     /* where its records lie */
   uint64_t first;          /* how many records come before; UINT64_MAX: not reached yet */
   struct mic_guard *guard; /* of bytes that are a file's pages, which can be read again; or NULL */
-  int32_t number;          /* of data.N; -1: the perf.data itself */
+  char *name;              /* in its folder; NULL: the perf.data itself */
   bool unpacked;           /* the records that were compressed in it */
 };
 
@@ -154,6 +154,8 @@ int mic_perfdata_open_parts(struct mic_perfdata *p, struct mic_error *err);
 int mic_perfdata_add_unpacked(struct mic_perfdata *p, size_t part, struct mic_error *err);
 /* The part that a record is of, by its number. */
 const struct mic_perfdata_part *mic_perfdata_part_of(const struct mic_perfdata *p, uint64_t record);
+/* "data.0, decompressed"; "" for the perf.data itself. */
+void mic_perfdata_part_name(const struct mic_perfdata_part *part, char *out, size_t size);
 void mic_perfdata_close_parts(struct mic_perfdata *p);
 
 /* ---- perfdata_image.c ---- */

@@ -32,12 +32,12 @@ enum { CHUNK_BYTES = 256 * 1024, GIVE_BACK_BYTES = 4 * 1024 * 1024 };
 #define HELD_MAX (2ULL << 30)
 
 void mic_perfdata_bad(struct mic_perfdata *p, uint64_t number, uint64_t offset) {
+  struct mic_perfdata_result *result = p->result;
+  if (result->bad_records++) return;
   const struct mic_perfdata_part *part = mic_perfdata_part_of(p, number);
-  if (p->result->bad_records++) return;
-  p->result->first_bad = number - part->first;
-  p->result->first_bad_offset = offset;
-  p->result->first_bad_file = part->number;
-  p->result->first_bad_unpacked = part->unpacked;
+  result->first_bad = number - part->first;
+  result->first_bad_offset = offset;
+  mic_perfdata_part_name(part, result->first_bad_file, sizeof result->first_bad_file);
 }
 
 struct mic_perfdata_event *mic_perfdata_event(struct mic_perfdata *p, const uint8_t *bytes,
@@ -163,8 +163,7 @@ static void cut(struct mic_perfdata *p, uint64_t offset, const char *why) {
   const struct mic_perfdata_part *part = mic_perfdata_part_of(p, p->result->records + 1);
   p->result->cut_record = p->result->records + 1 - part->first;
   p->result->cut_offset = offset;
-  p->result->cut_file = part->number;
-  p->result->cut_unpacked = part->unpacked;
+  mic_perfdata_part_name(part, p->result->cut_file, sizeof p->result->cut_file);
 }
 
 static const char *trace_name(const uint8_t *bytes, uint32_t size) {

@@ -197,10 +197,28 @@ describe("the kernel's code in perf.data:", function()
     end
 
     it("is read in order of time", function()
-      local times, told = several { [0] = { 10, 40, 60 }, { 20, 30, 70 }, {}, [10] = { 50 },
-        x = { 1 }, ["1x"] = { 2 } }
+      local times, told = several { [0] = { 10, 40, 60 }, { 20, 30, 70 }, {}, { 50 } }
       assert.same({ 10, 20, 30, 40, 50, 60, 70 }, times)
       assert.equal("", told)
+    end)
+
+    it("is all files whose names begin so, as for perf", function()
+      local times, told = several { [0] = { 10 }, ["00"] = { 20 }, ["01"] = { 30 }, x = { 40 },
+        ["9999999"] = { 50 } }
+      assert.same({ 10, 20, 30, 40, 50 }, times)
+      assert.equal("", told)
+    end)
+
+    it("leaves out what is no regular file, and says so", function()
+      several { [0] = { 10 } }
+      for name, command in pairs { folder = "mkdir %s", fifo = "mkfifo %s",
+        link = "ln -s nowhere %s", device = "ln -s /dev/zero %s" } do
+        helper.run("rm -rf several/data.1; " .. command:format("several/data.1"), folder)
+        local told = kit.convert(folder, "several odd.usprof")
+        assert.matches("1 file of its folder that is no regular file, data.1 the first", told, 1,
+          true, name)
+        assert.equal(1, #perf_kit.ours(folder .. "/odd.usprof"))
+      end
     end)
 
     it("tells what is missing or damaged, and reads the rest", function()
@@ -209,6 +227,7 @@ describe("the kernel's code in perf.data:", function()
       assert.same({ 10, 20, 30 }, times)
       assert.matches(("all from record 2 at byte %d of data.0 on: a record"):format(size), told, 1,
         true)
+      assert.matches("3 files of its folder, data.2 the first", told, 1, true)
       assert(capture.with(folder .. "/several.usprof", function(cap)
         local problem, found = cap:array("problems", "text"), false
         for i = 0, cap:rows("problems") - 1 do
@@ -230,7 +249,7 @@ describe("the kernel's code in perf.data:", function()
     end)
 
     it("is known when perf was killed", function()
-      several { [0] = { 20 }, { 10 } }
+      several { [3] = { 20 }, [4] = { 10 } }
       local bytes = helper.read(folder .. "/several/data")
       helper.write(folder .. "/several/data", bytes:sub(1, 48) .. ("\0"):rep(8)
         .. perf_file.bytes(begin()):sub(57))

@@ -21,9 +21,24 @@ local PARTS = {
 }
 
 -- "record 3 at byte 96", and of which file of a folder.
-local function place(number, offset, file, unpacked)
-  return ("record %d at byte %d%s"):format(tonumber(number), tonumber(offset), file < 0 and ""
-    or (" of %sdata.%d"):format(unpacked ~= 0 and "what is compressed in " or "", file))
+local function place(number, offset, file)
+  file = ffi.string(file)
+  return ("record %d at byte %d%s"):format(tonumber(number), tonumber(offset),
+    file == "" and "" or " of " .. file)
+end
+
+-- Of a folder's files those that are not there, and those that can hold nothing.
+local function tell_files(result, ctx)
+  if result.missing_files > 0 then
+    ctx.lost("%d file%s of its folder, data.%d the first", tonumber(result.missing_files),
+      result.missing_files == 1 and "" or "s", tonumber(result.first_missing))
+  end
+  if result.left_files > 0 then
+    ctx.lost("%d file%s of its folder that %s no regular file%s, %s the first",
+      tonumber(result.left_files), result.left_files == 1 and "" or "s",
+      result.left_files == 1 and "is" or "are", result.left_files == 1 and "" or "s",
+      ffi.string(result.left_file))
+  end
 end
 
 local function tell(result, ctx)
@@ -31,13 +46,13 @@ local function tell(result, ctx)
   if bad > 0 then
     ctx.lost("%d record%s that do%s not hold together: the first is %s", bad,
       bad == 1 and "" or "s", bad == 1 and "es" or "",
-      place(result.first_bad, result.first_bad_offset, result.first_bad_file,
-        result.first_bad_unpacked))
+      place(result.first_bad, result.first_bad_offset, result.first_bad_file))
   end
   if result.cut ~= nil then
-    ctx.lost("all from %s on: %s", place(result.cut_record, result.cut_offset, result.cut_file,
-      result.cut_unpacked), ffi.string(result.cut))
+    ctx.lost("all from %s on: %s", place(result.cut_record, result.cut_offset, result.cut_file),
+      ffi.string(result.cut))
   end
+  tell_files(result, ctx)
   input.tell(result, PARTS, ctx.lost)
 end
 
