@@ -1,5 +1,5 @@
 /*
- * folded_write.h - write folded stacks: a line for each path of functions that has samples.
+ * folded_write.h - write folded stacks: a line for each path of names that has samples.
  *
  * Frames stand from the outermost on, separated by ";", then a blank and how much samples of the
  * path weigh together: in samples for a source with a period, else in the source's unit.  A stack

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "capture/names.h"
 #include "capture/schema.h"
 
 #define MODULUS 4294967291ULL /* 2^32 - 5, the greatest prime below 2^32 */
@@ -25,7 +26,7 @@
 #define STEPS (1ULL << 28)
 #define STEPS_A_ROW 256
 
-/* Keys of frames: functions are below 2^32. */
+/* Keys of frames: names of functions are below 2^32. */
 #define PLACE (1ULL << 32)
 #define SIGNAL (2ULL << 32)
 #define END (3ULL << 32)
@@ -52,6 +53,22 @@ static uint64_t times_plus(uint64_t hash, uint64_t factor, uint64_t more) {
   return (hash * factor + more) % MODULUS;
 }
 
+static uint64_t function_key(const struct mic_tables *t, uint64_t line) {
+  return t->functions.name[t->lines.function[line]];
+}
+
+/* Of a location without a function. */
+static uint64_t place_key(const struct mic_tables *t, uint32_t location) {
+  if (t->locations.kind[location] == MIC_LOCATION_NAMED) return t->locations.offset[location];
+  return PLACE | location;
+}
+
+/* Ends that no reader of a stack would want to know are one. */
+static uint64_t end_key(const struct mic_tables *t, uint32_t row) {
+  uint8_t end = t->stacks.end[row];
+  return END | (mic_end_is_whole(end) ? MIC_END_NOT_STATED : end);
+}
+
 static bool goes_on(const struct mic_tables *t, uint64_t line) {
   return line + 1 < t->lines.rows && t->lines.location[line + 1] == t->lines.location[line];
 }
@@ -63,7 +80,7 @@ static void hash_lines(struct grouping *g) {
     for (past = first + 1; goes_on(t, past - 1);) past++;
     uint64_t sum = 0, factor = 1;
     for (uint64_t i = past; i-- > first;) {
-      sum = times_plus(sum, g->factor, term(t->lines.function[i]));
+      sum = times_plus(sum, g->factor, term(function_key(t, i)));
       factor = times_plus(factor, g->factor, 0);
     }
     g->in_lines[first] = (uint32_t)sum;
@@ -73,13 +90,13 @@ static void hash_lines(struct grouping *g) {
 
 static uint64_t hash_row(const struct grouping *g, uint32_t row) {
   const struct mic_tables *t = g->t;
-  if (t->stacks.parent[row] == MIC_NONE) return term(END | t->stacks.end[row]) % MODULUS;
+  if (t->stacks.parent[row] == MIC_NONE) return term(end_key(t, row)) % MODULUS;
   uint64_t hash = g->hash[t->stacks.parent[row]];
   uint32_t location = t->stacks.location[row];
   uint64_t line = g->first_line[location];
   if (t->locations.kind[location] == MIC_LOCATION_SIGNAL)
     return times_plus(hash, g->factor, term(SIGNAL));
-  if (line == NO_LINE) return times_plus(hash, g->factor, term(PLACE | location));
+  if (line == NO_LINE) return times_plus(hash, g->factor, term(place_key(t, location)));
   return times_plus(hash, goes_on(t, line) ? g->in_lines[line + 1] : g->factor, g->in_lines[line]);
 }
 
@@ -139,7 +156,7 @@ static uint64_t step_out(const struct grouping *g, struct frame *at) {
     at->row = t->stacks.parent[at->row];
   }
   if (signal) return SIGNAL;
-  return line == NO_LINE ? PLACE | location : t->lines.function[line];
+  return line == NO_LINE ? place_key(t, location) : function_key(t, line);
 }
 
 /* Whether two rows are one path, from the innermost frame on to callers that are known to be.
@@ -152,7 +169,7 @@ static bool are_one(struct grouping *g, uint32_t row, uint32_t other, bool joins
     if (together && joins && !join(g, a.row, b.row)) return true;
     if (together && !joins && first_of(g, a.row) == first_of(g, b.row)) return true;
     if (is_root(g, &a) || is_root(g, &b))
-      return is_root(g, &a) && is_root(g, &b) && t->stacks.end[a.row] == t->stacks.end[b.row];
+      return is_root(g, &a) && is_root(g, &b) && end_key(t, a.row) == end_key(t, b.row);
     if (together && t->stacks.location[a.row] == t->stacks.location[b.row]) {
       a.row = t->stacks.parent[a.row];
       b.row = t->stacks.parent[b.row];

@@ -1,7 +1,8 @@
 /*
- * paths.h - stacks by their paths: all whose frames are the same functions, and end the same.
+ * paths.h - stacks by their paths: all whose frames have the same names, and end the same.
  *
- * Frames are told apart by function, inlined ones too, and by place where no function is known.
+ * Frames are told apart by the names of functions, inlined ones too, and by place where no function
+ * is known; ends by their reasons, of which those that say no more than "whole" or nothing are one.
  * Rows of stacks may be one path although they have other places, or share them out otherwise:
  * what is one row's inlined function is a row of its own elsewhere.
  *

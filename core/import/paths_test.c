@@ -9,11 +9,13 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "capture/names.h"
 #include "capture/schema.h"
 
 /* Tables made row by row. */
 struct made {
   MIC_VEC(uint8_t) kind;
+  const uint64_t *offset; /* of named places, by location */
   MIC_VEC(uint32_t) line_location;
   MIC_VEC(uint32_t) line_function;
   MIC_VEC(uint32_t) parent;
@@ -64,11 +66,24 @@ static void sample(struct made *m, uint32_t row, uint64_t weight, uint8_t source
   *mic_vec_push(&m->source) = source;
 }
 
+enum { FUNCTIONS = 128 };
+
+/* Functions have their numbers as names, but for 'z', which is another 1. */
+static const uint32_t *names(void) {
+  static uint32_t name[FUNCTIONS];
+  for (uint32_t i = 0; i < FUNCTIONS; i++) name[i] = i;
+  name['z' - '0'] = 1;
+  return name;
+}
+
 static struct mic_tables tables(const struct made *m) {
   struct mic_tables t;
   memset(&t, 0, sizeof t);
+  t.functions.rows = FUNCTIONS;
+  t.functions.name = names();
   t.locations.rows = m->kind.count;
   t.locations.kind = m->kind.at;
+  t.locations.offset = m->offset;
   t.lines.rows = m->line_location.count;
   t.lines.location = m->line_location.at;
   t.lines.function = m->line_function.at;
@@ -162,7 +177,7 @@ static void tells_ends_places_and_signals_apart(void **state) {
   uint32_t one = place(&m, "1"), nowhere = place(&m, ""), elsewhere = place(&m, "");
   uint32_t signal = place(&m, "1"), other_signal = place(&m, "23");
   m.kind.at[signal] = m.kind.at[other_signal] = MIC_LOCATION_SIGNAL;
-  uint32_t whole = root(&m, MIC_END_OUTERMOST), cut = root(&m, MIC_END_NOT_STATED);
+  uint32_t whole = root(&m, MIC_END_OUTERMOST), cut = root(&m, MIC_END_DEPTH_LIMIT);
   uint32_t again = root(&m, MIC_END_OUTERMOST);
   uint32_t rows[] = {
     whole,
@@ -180,6 +195,30 @@ static void tells_ends_places_and_signals_apart(void **state) {
   for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) sample(&m, rows[i], 1, 0);
   EXPECT(&m, 0, {whole, 2}, {cut, 1}, {rows[3], 2}, {rows[4], 1}, {rows[6], 2}, {rows[8], 1},
          {rows[9], 2});
+  unmake(&m);
+}
+
+static void takes_what_is_written_alike_as_one(void **state) {
+  struct made m = {0};
+  (void)state;
+  uint32_t one = place(&m, "1"), other = place(&m, "z"), named = place(&m, "");
+  uint64_t *offsets = mic_alloc(m.kind.count * sizeof *offsets);
+  m.kind.at[named] = MIC_LOCATION_NAMED;
+  offsets[named] = 1; /* its name, as that of a function */
+  m.offset = offsets;
+  uint32_t whole = root(&m, MIC_END_OUTERMOST), silent = root(&m, MIC_END_NOT_STATED);
+  uint32_t entry = root(&m, MIC_END_ENTRY), cut = root(&m, MIC_END_NO_REGISTERS);
+  uint32_t rows[] = {whole,
+                     silent,
+                     entry,
+                     cut,
+                     call(&m, whole, one),
+                     call(&m, silent, other),
+                     call(&m, entry, named),
+                     call(&m, cut, one)};
+  for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) sample(&m, rows[i], 1, 0);
+  EXPECT(&m, 0, {whole, 3}, {cut, 1}, {rows[4], 3}, {rows[7], 1});
+  free(offsets);
   unmake(&m);
 }
 
@@ -234,7 +273,7 @@ static void spell(const struct made *m, uint32_t row, char *out) {
     if (!any) *out++ = m->kind.at[l] == MIC_LOCATION_SIGNAL ? '!' : (char)('A' + l);
   }
   *out++ = '/';
-  *out++ = (char)m->end.at[row];
+  *out++ = mic_end_is_whole(m->end.at[row]) ? (char)MIC_END_NOT_STATED : (char)m->end.at[row];
   *out = 0;
 }
 
@@ -378,6 +417,7 @@ int main(void) {
     cmocka_unit_test(takes_other_addresses_of_a_function_as_one),
     cmocka_unit_test(takes_inlined_frames_as_frames),
     cmocka_unit_test(tells_ends_places_and_signals_apart),
+    cmocka_unit_test(takes_what_is_written_alike_as_one),
     cmocka_unit_test(weighs_one_source_alone),
     cmocka_unit_test(refuses_what_no_number_holds),
     cmocka_unit_test(agrees_with_paths_spelled_out),
