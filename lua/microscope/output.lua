@@ -122,12 +122,12 @@ local function conclude(out, ok, result, err)
   return out:finish()
 end
 
---- Pieces as one piece of Output:write.
-function M.join(...)
-  for i = 1, select("#", ...) do
-    if type((select(i, ...))) == "table" then return setmetatable({ ... }, Long) end
+--- A list of pieces as one piece of Output:write; it is the list itself where one is long.
+function M.join(pieces)
+  for i = 1, #pieces do
+    if type(pieces[i]) == "table" then return setmetatable(pieces, Long) end
   end
-  return table.concat({ ... })
+  return table.concat(pieces)
 end
 
 --- What a string of a capture becomes between JSON's quotes, to be written: names may have hundreds
@@ -144,7 +144,7 @@ function M.json(cap, id, rest)
   if not id then return json.encode(rest) end
   local text = M.escaped(cap, id)
   if type(text) == "string" then return '"' .. text .. (rest and json.escape(rest) or "") .. '"' end
-  return M.join('"', text, rest and json.escape(rest) or "", '"')
+  return M.join { '"', text, rest and json.escape(rest) or "", '"' }
 end
 
 --- A function that gives fn's text of a key, for texts that are written again and again: some MiB

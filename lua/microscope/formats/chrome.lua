@@ -60,8 +60,8 @@ local function write_zones(cap, pids, tids, zero, event)
   local name, category = cap:array("sites", "name"), cap:array("sites", "category")
   local open = 0xffffffffffffffffULL
   local text_of = output.remembered(function(s)
-    return output.join('"name":', output.json(cap, name[s]), ',"cat":',
-      output.json(cap, category[s]))
+    return output.join { '"name":', output.json(cap, name[s]), ',"cat":',
+      output.json(cap, category[s]) }
   end)
   for i = 0, rows - 1 do
     local t = thread[i]
@@ -89,7 +89,7 @@ local function frame_texts(cap, frames)
     local frame = frames.at(number)
     local called = output.json(cap, frame.name, frame.rest)
     if not frame.module then return called end
-    return output.join(called, ',"category":', output.json(cap, name[frame.module]))
+    return output.join { called, ',"category":', output.json(cap, name[frame.module]) }
   end)
 end
 

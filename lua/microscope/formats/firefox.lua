@@ -401,7 +401,7 @@ local function write_markers(cap, zones, parts, out)
   local open, count = 0xffffffffffffffffULL, zones.count
   out:write('"markers":{')
   local data_of = output.remembered(function(s)
-    return output.join('{"type":"zone","category":', output.json(cap, category[s]), "}")
+    return output.join { '{"type":"zone","category":', output.json(cap, category[s]), "}" }
   end)
   column(out, "data", count, function(i) return data_of(site[zones.rows[i]]) end)
   column(out, "name", count, function(i)
@@ -470,7 +470,7 @@ local function write_meta(cap, source, categories, out)
     millis(duration), ',"processType":0,"product":',
     product and output.json(cap, product) or '"microscope"',
     ',"stackwalk":1,"debug":false,"importedFrom":"microscope","oscpu":"Linux',
-    kernel and output.join(" ", output.escaped(cap, kernel)) or "",
+    kernel and output.join { " ", output.escaped(cap, kernel) } or "",
     '","symbolicated":true,"symbolicationNotSupported":true,"usesOnlyOneStackType":true,',
     '"sourceCodeIsNotOnSearchfox":true,"extensions":{"id":[],"name":[],"baseURL":[],"length":0},',
     '"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"},')

@@ -60,7 +60,7 @@ local function profile_name(cap, thread, source, sources)
     add(output.escaped(cap, cap:array("sources", "name")[source]))
   end
   add('"')
-  return output.join(unpack(parts))
+  return output.join(parts)
 end
 
 -- A profile: the samples of a thread, one after the other.
