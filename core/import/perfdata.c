@@ -65,15 +65,18 @@ static bool source_of(struct mic_perfdata *p, struct mic_perfdata_event *event) 
 
 /* ---- mappings ---- */
 
-/* Files that have no inode in their record are told apart by path and build ID. */
-static void make_inode(struct mic_perfdata *p, struct mic_target_map *map) {
+/* Files that have no inode in their record are told apart by path and build ID: by 64 bits of a
+ * digest, so that two of 10^6 files meet with a chance of 10^-8. */
+static void make_inode(struct mic_target_map *map) {
   char key[4096 + 32];
   size_t size = strlen(map->path);
   if (size > 4096) size = 4096;
   memcpy(key, map->path, size);
   if (map->build_id) memcpy(key + size, map->build_id, map->build_id_size);
+  struct mic_digest digest = mic_digest(key, size + map->build_id_size);
   map->maj = map->min = UINT32_MAX;
-  map->inode = mic_intern(&p->made, key, size + map->build_id_size) + 1ULL;
+  map->inode = (uint64_t)digest.words[0] << 32 | digest.words[1];
+  if (!map->inode) map->inode = 1;
   map->made_inode = true;
 }
 
@@ -179,7 +182,7 @@ static void take_mapping(struct mic_perfdata *p, const struct mic_record *record
   state_build_id(p, record, &map);
   if (!record->has_inode && (record->build_id_size || record->name[0] == '/') &&
       strncmp(record->name, "//", 2) != 0 && record->name[0] != '[')
-    make_inode(p, &map);
+    make_inode(&map);
   mic_target_map(p->target, &map);
 }
 
@@ -537,7 +540,6 @@ static void release(struct mic_perfdata *p) {
   mic_vec_free(&p->counted);
   mic_interner_free(&p->paths);
   mic_vec_free(&p->build_ids);
-  mic_interner_free(&p->made);
   mic_throttle_free(&p->throttle);
   mic_vec_free(&p->kernel_chain);
   mic_vec_free(&p->user_chain);

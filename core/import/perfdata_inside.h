@@ -94,7 +94,6 @@ struct mic_perfdata {
   MIC_VEC(uint64_t) counted; /* what events of PERF_SAMPLE_READ had counted at their last sample */
   struct mic_interner paths; /* of build IDs, by the same number */
   MIC_VEC(struct mic_perfdata_build_id) build_ids;
-  struct mic_interner made;      /* path and build ID of files without inode -> number */
   uint32_t id_at, id_before_end; /* words: where samples, and other records, have their id */
   bool finds_ids;
   uint64_t realtime_ns, realtime_at_ns; /* the wall clock at a time of the file's; 0: not known */

@@ -33,7 +33,6 @@ static void free_image(struct mic_image *image) {
   mic_elf_close(image->elf);
   if (image->fd >= 0) close(image->fd);
   mic_made_code_free(image->made);
-  free(image->function);
   free(image->path);
   free(image->root);
   free(image->names_problem);
@@ -125,9 +124,9 @@ static uint64_t device_of(const struct mic_target_map *map) {
 /* Held descriptors keep inode numbers from being used again; a rewrite in place shows here. */
 bool mic_image_unchanged(const struct mic_image *image) {
   struct stat now;
-  return image->fd >= 0 && fstat(image->fd, &now) == 0 && now.st_size == image->stat.st_size &&
-         now.st_mtim.tv_sec == image->stat.st_mtim.tv_sec &&
-         now.st_mtim.tv_nsec == image->stat.st_mtim.tv_nsec;
+  return image->fd >= 0 && fstat(image->fd, &now) == 0 && now.st_size == image->size &&
+         now.st_mtim.tv_sec == image->changed.tv_sec &&
+         now.st_mtim.tv_nsec == image->changed.tv_nsec;
 }
 
 static struct mic_image *known_file(const struct mic_images *images,
@@ -152,9 +151,17 @@ static struct mic_image *known_missing(const struct mic_images *images,
 static void strip_deleted(struct mic_image *image) {
   static const char mark[] = " (deleted)";
   size_t size = strlen(image->path), mark_size = sizeof mark - 1;
-  if (image->stat.st_nlink == 0 && size > mark_size &&
-      strcmp(image->path + size - mark_size, mark) == 0)
+  if (size > mark_size && strcmp(image->path + size - mark_size, mark) == 0)
     image->path[size - mark_size] = '\0';
+}
+
+static void note_file(struct mic_image *image) {
+  struct stat st;
+  if (fstat(image->fd, &st) != 0) return;
+  image->inode = st.st_ino;
+  image->size = st.st_size;
+  image->changed = st.st_mtim;
+  if (st.st_nlink == 0) strip_deleted(image);
 }
 
 static struct mic_image *file_image(struct mic_images *images, const struct mic_target_map *map) {
@@ -170,14 +177,14 @@ static struct mic_image *file_image(struct mic_images *images, const struct mic_
   mic_map_put(&images->by_inode, device_of(map), map->inode, image->module);
   image->fd = fd;
   image->problem = problem;
-  image->stat.st_ino = map->made_inode ? 0 : map->inode;
+  image->inode = map->made_inode ? 0 : map->inode;
   state_build_id(image, map);
   if (fd < 0) return image;
   char root[64] = "";
   if (!options->elsewhere) snprintf(root, sizeof root, "/proc/%u/root", map->pid);
   image->root = mic_strndup(root, strlen(root));
   struct mic_error err = {0};
-  if (fstat(fd, &image->stat) == 0) strip_deleted(image);
+  note_file(image);
   if (mic_elf_open(fd, image->path, &image->elf, &err) != 0) {
     image->problem = "not an x86-64 ELF image";
     return image;
@@ -279,8 +286,8 @@ void mic_images_write(const struct mic_images *images, struct mic_writer *writer
       .name = mic_writer_text(writer, last_part(image->path)),
       .build_id = write_build_id(writer, image),
       .problem = mic_writer_text(writer, problem),
-      .inode = image->stat.st_ino,
-      .size = image->fd >= 0 ? (uint64_t)image->stat.st_size : image->memory_size,
+      .inode = image->inode,
+      .size = image->fd >= 0 ? (uint64_t)image->size : image->memory_size,
     };
     mic_writer_modules(writer, &row);
   }

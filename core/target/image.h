@@ -34,16 +34,18 @@ struct mic_image {
   uint8_t build_id[20];    /* as others state it, where there is no elf to ask */
   uint32_t build_id_size;  /* 0: nobody does */
   /* Names instead of elf's: of the kernel's code, borrowed; of code that a process made, owned; of
-   * a BPF program, which is one function, owned.  NULL: there are none. */
+   * a BPF program, which is one function, its path.  NULL: there are none. */
   struct mic_kernel_names *kernel;
   struct mic_made_code *made;
-  char *function;
+  const char *function;
   const char *names_from;    /* what such names are from; static, or the path; NULL: none */
   uint32_t locations, named; /* in it; named by the naming thread */
   char *names_problem;       /* why names are missing; the naming thread's */
   char *names_debug;         /* the separate debug file that names came from; the naming thread's */
-  struct stat stat;          /* of fd, when opened */
-  uint32_t next;             /* another image of the same device and inode, or MIC_NONE */
+  uint64_t inode;            /* as the mapping has it; 0: not known */
+  int64_t size;              /* of fd, when opened */
+  struct timespec changed;
+  uint32_t next; /* another image of the same device and inode, or MIC_NONE */
 };
 
 struct mic_images {

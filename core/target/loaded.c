@@ -30,7 +30,7 @@ void mic_target_loaded(struct mic_target *target, const struct mic_target_map *m
   struct mic_image *image = known == MIC_NONE ? NULL : target->images.all.at[known];
   if (!image) {
     image = mic_images_plain(&target->images, MIC_MODULE_LOADED, map);
-    image->function = mic_strndup(map->path, strlen(map->path));
+    image->function = image->path;
     image->names_from = "the recording";
     mic_map_put(&target->loaded, name, map->size, image->module);
   }

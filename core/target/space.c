@@ -99,14 +99,18 @@ static mic_mappings *add_part(struct mic_code_space *maps, size_t number) {
   return part;
 }
 
-/* The upper half of a part that has become too large to one of its own. */
+/* The upper half of a part that has become too large to one of its own; of the last part, to which
+ * mappings in ascending order go, what is too much. */
 static void split(struct mic_code_space *maps, size_t number) {
-  size_t half = maps->parts.at[number].count / 2;
+  bool last = number + 1 == maps->parts.count;
+  size_t half = last ? MIC_SPACE_PART : maps->parts.at[number].count / 2;
   mic_mappings *upper = add_part(maps, number + 1), *lower = upper - 1;
   mic_vec_reserve(upper, lower->count - half);
   upper->count = lower->count - half;
   memcpy(upper->at, &lower->at[half], upper->count * sizeof *upper->at);
   lower->count = half;
+  lower->at = mic_realloc(lower->at, half * sizeof *lower->at);
+  lower->room = half;
 }
 
 /* Puts mappings in front of those at a place. */
