@@ -217,53 +217,127 @@ function M.tree(cap, frames)
   return tree
 end
 
---- Rows of each thread in order of time: a list of {thread=, rows = FFI u32[count], count=}, in the
--- order of threads; wanted(row), where it is given, tells which rows.
+-- Whether a row is later than another; of equal times the one that stands later is.
+local function is_later(time_ns, a, b)
+  if time_ns[a] ~= time_ns[b] then return time_ns[a] > time_ns[b] end
+  return a > b
+end
+
+-- Let a row sink in a heap of count rows from `from` on, whose greatest is the latest.
+local function sink(at, from, count, place, time_ns)
+  local row = at[from + place]
+  while true do
+    local child = 2 * place + 1
+    if child >= count then break end
+    if child + 1 < count and is_later(time_ns, at[from + child + 1], at[from + child]) then
+      child = child + 1
+    end
+    if not is_later(time_ns, at[from + child], row) then break end
+    at[from + place] = at[from + child]
+    place = child
+  end
+  at[from + place] = row
+end
+
+-- Rows from `from` to `past` - 1 in order of time, in place.  Most come sorted.
+local function sort(at, from, past, time_ns)
+  local sorted, count = true, past - from
+  for i = from + 1, past - 1 do
+    if time_ns[at[i]] < time_ns[at[i - 1]] then sorted = false break end
+  end
+  if sorted then return end
+  for place = math.floor(count / 2) - 1, 0, -1 do sink(at, from, count, place, time_ns) end
+  for last = count - 1, 1, -1 do
+    at[from], at[from + last] = at[from + last], at[from]
+    sink(at, from, last, 0, time_ns)
+  end
+end
+
+-- Rows in the order of a column's values, which are less than `values`: FFI u32[], and how many.
+-- Those of a value keep the order that row_at(i) gives, i from 0 to rows - 1; it gives nil for
+-- what is left out.
+local function ordered(column, values, rows, row_at)
+  local past, kept = u32(values + 1), 0
+  for i = 0, rows - 1 do
+    local row = row_at(i)
+    if row then
+      past[column[row] + 1] = past[column[row] + 1] + 1
+      kept = kept + 1
+    end
+  end
+  for v = 1, values do past[v] = past[v] + past[v - 1] end
+  local at = u32(kept + 1)
+  for i = 0, rows - 1 do
+    local row = row_at(i)
+    if row then
+      local value = column[row]
+      at[past[value]] = row
+      past[value] = past[value] + 1
+    end
+  end
+  return at, kept
+end
+
+-- Where rows of a value that stand together end.
+local function run_past(column, at, from, count)
+  local value, past = column[at[from]], from + 1
+  while past < count and column[at[past]] == value do past = past + 1 end
+  return past
+end
+
+--- Rows by their threads, and those of a thread in order of time:
+--   at, count  FFI u32[]: rows
+--   of(t)      where those of a thread begin, and one past their end; of threads in rising order
+-- wanted(row), where it is given, tells which rows.
 function M.rows_by_thread(thread, rows, threads, time_ns, wanted)
-  local counts = u32(threads + 1)
-  for i = 0, rows - 1 do
-    if not wanted or wanted(i) then counts[thread[i]] = counts[thread[i]] + 1 end
+  local at, count = ordered(thread, threads, rows, function(i)
+    if not wanted or wanted(i) then return i end
+  end)
+  local past = 0
+  while past < count do
+    local from = past
+    past = run_past(thread, at, from, count)
+    sort(at, from, past, time_ns)
   end
-  local by, out = {}, {}
-  for t = 0, threads - 1 do
-    if counts[t] > 0 then
-      by[t] = { thread = t, rows = u32(counts[t]), count = 0 }
-      out[#out + 1] = by[t]
-    end
+  local out, next_at = { at = at, count = count }, 0
+  function out.of(t)
+    local from = next_at
+    if from == count or thread[at[from]] ~= t then return from, from end
+    next_at = run_past(thread, at, from, count)
+    return from, next_at
   end
-  for i = 0, rows - 1 do
-    if not wanted or wanted(i) then
-      local list = by[thread[i]]
-      list.rows[list.count] = i
-      list.count = list.count + 1
-    end
-  end
-  for _, list in ipairs(out) do M.sort(list.rows, list.count, time_ns) end
   return out
 end
 
---- The samples of each thread, as rows_by_thread; of one source, or of all when it is nil.
+--- The samples of one source by their threads, as rows_by_thread.
 function M.by_thread(cap, source)
   local thread, rows = cap:array("samples", "thread")
   local of_source = cap:array("samples", "source")
   return M.rows_by_thread(thread, rows, cap:rows("threads"), cap:array("samples", "time_ns"),
-    source and function(row) return of_source[row] == source end)
+    function(row) return of_source[row] == source end)
 end
 
--- Rows in order of time, of equal times in their own order.  Most come sorted.
-function M.sort(rows, count, time_ns)
-  local sorted = true
-  for i = 1, count - 1 do
-    if time_ns[rows[i]] < time_ns[rows[i - 1]] then sorted = false break end
+local SOURCES = 256 -- ids of sources are u8
+
+--- Calls fn(source, thread, at, from, past) for each thread of each source that has samples, in
+-- that order: their rows in order of time are at[from] to at[past - 1].
+function M.each_thread(cap, fn)
+  local thread, rows = cap:array("samples", "thread")
+  local source, time_ns = cap:array("samples", "source"), cap:array("samples", "time_ns")
+  local at = ordered(thread, cap:rows("threads"), rows, function(i) return i end)
+  if cap:rows("sources") > 1 then
+    local by_thread = at
+    at = ordered(source, SOURCES, rows, function(i) return by_thread[i] end)
   end
-  if sorted then return end
-  local list = {}
-  for i = 0, count - 1 do list[i + 1] = rows[i] end
-  table.sort(list, function(a, b)
-    if time_ns[a] ~= time_ns[b] then return time_ns[a] < time_ns[b] end
-    return a < b
-  end)
-  for i = 1, count do rows[i - 1] = list[i] end
+  local from = 0
+  while from < rows do
+    local s, t = source[at[from]], thread[at[from]]
+    local past = from + 1
+    while past < rows and thread[at[past]] == t and source[at[past]] == s do past = past + 1 end
+    sort(at, from, past, time_ns)
+    fn(s, t, at, from, past)
+    from = past
+  end
 end
 
 return M

@@ -75,6 +75,111 @@ describe("convert to JSON:", function()
     end
   end)
 
+  -- Rows of a capture need no order: threads and sources by their numbers, then time.
+  describe("of rows in any order", function()
+    local TIMES = 1000 -- more than sorting a few would prove
+
+    -- Sources and threads take turns; times go down, and come twice each.
+    setup(function()
+      local samples = {}
+      local function add(source, thread, at, weight)
+        samples[#samples + 1] = { "samples", { time_ns = at, thread = thread, stack = 1,
+          weight = weight, cpu = 0, source = source } }
+      end
+      for i = 1, TIMES do
+        for _, thread in ipairs { 2, 0 } do
+          for source = 1, 0, -1 do
+            add(source, thread, math.floor((TIMES - i) * 7919 % 5000 / 2), #samples + 1)
+          end
+        end
+      end
+      local rows = { { "sources", { name = { "other" }, unit = "bytes", period = 0,
+        unit_name = { "" } } } }
+      for _, row in ipairs(samples) do rows[#rows + 1] = row end
+      made.capture(folder .. "/any.usprof", { period = 0, rows = rows,
+        samples = { { "main", n = 0 } },
+        threads = { { tid = 1, name = "a" }, { tid = 2, name = "b" }, { tid = 3, name = "c" } } })
+    end)
+
+    -- {weights in order, of the rows with this source and thread}
+    local function wanted(source, thread)
+      local rows, out = {}, {}
+      local cap = assert(capture.open(folder .. "/any.usprof"))
+      local of, at = cap:array("samples", "source"), cap:array("samples", "time_ns")
+      local threads, weight = cap:array("samples", "thread"), cap:array("samples", "weight")
+      for i = 0, cap:rows("samples") - 1 do
+        if of[i] == source and threads[i] == thread then
+          rows[#rows + 1] = { tonumber(at[i]), i, tonumber(weight[i]) }
+        end
+      end
+      cap:close()
+      table.sort(rows, function(a, b)
+        if a[1] ~= b[1] then return a[1] < b[1] end
+        return a[2] < b[2]
+      end)
+      for i, row in ipairs(rows) do out[i] = row[3] end
+      assert.equal(TIMES, #out)
+      return out
+    end
+
+    it("speedscope has a profile for each source and thread", function()
+      kit.convert(folder, "any.usprof any.speedscope.json")
+      local profiles, order = decode("any.speedscope.json").profiles,
+        { { 0, 0 }, { 0, 2 }, { 1, 0 }, { 1, 2 } }
+      assert.equal(#order, #profiles)
+      for i, of in ipairs(order) do
+        assert.same(wanted(of[1], of[2]), profiles[i].weights)
+      end
+    end)
+
+    it("Firefox's has the samples of each thread", function()
+      kit.convert(folder, "any.usprof any.firefox.json")
+      local threads = decode("any.firefox.json").threads
+      assert.equal(3, #threads)
+      assert.equal(0, threads[2].samples.length)
+      for thread = 0, 2, 2 do
+        local samples = threads[thread + 1].samples
+        local last, got = -1, {}
+        for i, at in ipairs(samples.time) do
+          assert.is_true(at >= last)
+          last, got[i] = at, math.floor(samples.weight[i] * 1e6 + 0.5)
+        end
+        assert.same(wanted(0, thread), got)
+      end
+    end)
+  end)
+
+  it("gives those an id of their own that have another's", function()
+    made.capture(folder .. "/ids.usprof", {
+      processes = { { pid = 7 }, { pid = 7 }, { pid = 2 ^ 22 }, { pid = 7 } },
+      threads = { { tid = 7 }, { tid = 7, process = 1 }, { tid = 0, process = 2 },
+        { tid = 0, process = 3 } },
+      samples = { { "main" } } })
+    local told = kit.convert(folder, "ids.usprof ids.json")
+    assert.matches("processes", told)
+    local ids = {}
+    for _, event in ipairs(decode("ids.json").traceEvents) do
+      if event.ph == "M" then
+        ids[#ids + 1] = ("%s %d %d"):format(event.name, event.pid, event.tid or 0)
+      end
+    end
+    local free = 2 ^ 22 -- no process of Linux has it
+    assert.same({
+      "process_name 7 0",
+      ("process_name %d 0"):format(free + 1),
+      ("process_name %d 0"):format(free),
+      ("process_name %d 0"):format(free + 2),
+      "thread_name 7 7",
+      ("thread_name %d %d"):format(free + 1, free + 1),
+      ("thread_name %d %d"):format(free, free),
+      ("thread_name %d %d"):format(free + 2, free + 2),
+    }, ids)
+    kit.convert(folder, "ids.usprof ids.firefox.json")
+    local pids = {}
+    for i, thread in ipairs(decode("ids.firefox.json").threads) do pids[i] = thread.pid end
+    assert.same({ "7", "7.1", "4194304", "7.2" }, pids)
+  end)
+
   describe("a Chrome trace", function()
     -- What the Trace Event Format asks of each phase.
     local NEEDS = {

@@ -78,12 +78,15 @@ local GENERATED = {
 
 -- Formats that are written, each with the captures that it is tried with.
 local WRITTEN = {
-  pprof = { "samples", "stacks", "pprof deep", "pprof lines", "pprof string" },
-  otlp = { "samples", "zones", "pprof lines", "pprof string" },
-  chrome = { "stacks", "zones", "pprof lines", "folded names", "pprof bytes", "pprof names" },
-  speedscope = { "samples", "pprof deep", "folded names", "pprof bytes", "pprof names" },
-  firefox = { "stacks", "zones", "threads", "pprof deep", "pprof lines", "pprof bytes",
+  pprof = { "samples", "stacks", "speedscope profiles", "pprof deep", "pprof lines",
+    "pprof string" },
+  otlp = { "samples", "zones", "speedscope profiles", "pprof lines", "pprof string" },
+  chrome = { "stacks", "zones", "chrome threads", "pprof lines", "folded names", "pprof bytes",
     "pprof names" },
+  speedscope = { "samples", "speedscope profiles", "pprof deep", "folded names", "pprof bytes",
+    "pprof names" },
+  firefox = { "stacks", "zones", "threads", "speedscope profiles", "pprof deep", "pprof lines",
+    "pprof bytes", "pprof names" },
   folded = { "samples", "stacks", "pprof deep", "pprof twins", "pprof places", "pprof lines",
     "pprof samples", "pprof string", "folded names", "folded stacks" },
 }

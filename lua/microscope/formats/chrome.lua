@@ -3,10 +3,13 @@
 local ffi = require("ffi")
 
 local capture = require("microscope.capture")
+local core = require("microscope.core")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local output = require("microscope.output")
 local text = require("microscope.report.text")
+
+local C = core.C
 
 local NONE = capture.NONE
 
@@ -16,23 +19,18 @@ local function micros(ns)
   return ("%.0f.%03d"):format(tonumber(whole), tonumber(ns - whole * 1000ULL))
 end
 
+local u32 = ffi.typeof("uint32_t[?]")
+
 -- Threads and processes that have no id get one that no other has: the format tells by ids.
 local function ids_of(cap)
   local pid, processes = cap:array("processes", "pid")
   local tid, threads = cap:array("threads", "tid")
   local process = cap:array("threads", "process")
-  local pids, tids, used = {}, {}, {}
-  for p = 0, processes - 1 do
-    local id = pid[p]
-    while used[id] do id = id + 2 ^ 22 end -- PID_MAX_LIMIT: no process has such an id
-    used[id], pids[p] = true, id
-  end
-  used = {}
-  for t = 0, threads - 1 do
-    local id = tid[t] ~= 0 and tid[t] or pids[process[t]]
-    while used[id] do id = id + 2 ^ 22 end
-    used[id], tids[t] = true, id
-  end
+  local pids, tids = u32(processes + 1), u32(threads + 1)
+  for p = 0, processes - 1 do pids[p] = pid[p] end
+  C.mic_own_ids(pids, processes)
+  for t = 0, threads - 1 do tids[t] = tid[t] ~= 0 and tid[t] or pids[process[t]] end
+  C.mic_own_ids(tids, threads)
   return pids, tids
 end
 
@@ -205,12 +203,7 @@ end
 -- Whether each row has a number of its own.
 local function differ(cap, tab, column)
   local ids, rows = cap:array(tab, column)
-  local seen = { [0] = true }
-  for i = 0, rows - 1 do
-    if seen[ids[i]] then return false end
-    seen[ids[i]] = true
-  end
-  return true
+  return C.mic_own_ids_differ(ids, rows) ~= 0
 end
 
 local function detect(head)

@@ -7,6 +7,7 @@ local bit = require("bit")
 local ffi = require("ffi")
 
 local capture = require("microscope.capture")
+local core = require("microscope.core")
 local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local json = require("microscope.report.json")
@@ -17,6 +18,8 @@ local summary_query = require("microscope.query.summary")
 
 local band, bxor, rshift, tobit = bit.band, bit.bxor, bit.rshift, bit.tobit
 local u8, u32 = ffi.typeof("uint8_t[?]"), ffi.typeof("uint32_t[?]")
+
+local C = core.C
 
 local NONE = capture.NONE
 local VERSION = 60
@@ -375,45 +378,49 @@ local function weighing(cap, source)
   return source.unit == "bytes" and "bytes" or "samples", whole
 end
 
-local function write_samples(cap, list, parts, out)
+local function write_samples(cap, thread, parts, out)
   local stack, time_ns = cap:array("samples", "stack"), cap:array("samples", "time_ns")
   local weight = cap:array("samples", "weight")
-  local tree, value = parts.tree, parts.weight_of
+  local tree, value, rows = parts.tree, parts.weight_of, parts.samples.at
+  local from, past = parts.samples.of(thread)
+  local count = past - from
   out:write('"samples":{')
-  column(out, "stack", list.count, function(i)
-    local node = tree.node[stack[list.rows[i]]]
+  column(out, "stack", count, function(i)
+    local node = tree.node[stack[rows[from + i]]]
     return node ~= NONE and node or "null"
   end)
-  column(out, "time", list.count, function(i) return millis(time_ns[list.rows[i]]) end)
+  column(out, "time", count, function(i) return millis(time_ns[rows[from + i]]) end)
   if value then
-    column(out, "weight", list.count, function(i) return value(weight[list.rows[i]]) end)
+    column(out, "weight", count, function(i) return value(weight[rows[from + i]]) end)
   else
     out:write('"weight":null,')
   end
-  out:write('"weightType":"', parts.weight_type, '","length":', list.count, "},\n")
+  out:write('"weightType":"', parts.weight_type, '","length":', count, "},\n")
 end
 
 -- Zones are markers of a span (phase 1); one that did not end is the begin of one (phase 2).
-local function write_markers(cap, zones, parts, out)
+local function write_markers(cap, thread, parts, out)
   local site, name = cap:array("zones", "site"), cap:array("sites", "name")
   local category = cap:array("sites", "category")
   local start, stop = cap:array("zones", "start_ns"), cap:array("zones", "end_ns")
-  local open, count = 0xffffffffffffffffULL, zones.count
+  local open, rows = 0xffffffffffffffffULL, parts.zones.at
+  local from, past = parts.zones.of(thread)
+  local count = past - from
   out:write('"markers":{')
   local data_of = output.remembered(function(s)
     return output.join { '{"type":"zone","category":', output.json(cap, category[s]), "}" }
   end)
-  column(out, "data", count, function(i) return data_of(site[zones.rows[i]]) end)
+  column(out, "data", count, function(i) return data_of(site[rows[from + i]]) end)
   column(out, "name", count, function(i)
-    return parts.strings.string(name[site[zones.rows[i]]])
+    return parts.strings.string(name[site[rows[from + i]]])
   end)
-  column(out, "startTime", count, function(i) return millis(start[zones.rows[i]]) end)
+  column(out, "startTime", count, function(i) return millis(start[rows[from + i]]) end)
   column(out, "endTime", count, function(i)
-    local at = stop[zones.rows[i]]
+    local at = stop[rows[from + i]]
     return at ~= open and millis(at) or "null"
   end)
-  column(out, "phase", count, function(i) return stop[zones.rows[i]] ~= open and 1 or 2 end)
-  column(out, "category", count, function(i) return parts.of_site[site[zones.rows[i]]] end)
+  column(out, "phase", count, function(i) return stop[rows[from + i]] ~= open and 1 or 2 end)
+  column(out, "category", count, function(i) return parts.of_site[site[rows[from + i]]] end)
   out:write('"length":', count, "}")
 end
 
@@ -432,30 +439,24 @@ local function write_thread(cap, t, parts, out)
     stop ~= open and millis(stop) or "null", ',"pausedRanges":[],"showMarkersInTimeline":true,',
     '"name":', unnamed and '"thread"' or output.json(cap, name), ',"isMainThread":',
     tostring(tid == pid), ',"processName":', output.json(cap, cap:array("processes", "name")[p]),
-    ',"pid":"', pid, parts.repeated[p] and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
-  write_samples(cap, parts.lists[t] or { count = 0 }, parts, out)
-  write_markers(cap, parts.zones[t] or { count = 0 }, parts, out)
+    ',"pid":"', pid,
+    parts.repeated[p] > 0 and "." .. parts.repeated[p] or "", '","tid":', tid, ",\n")
+  write_samples(cap, t, parts, out)
+  write_markers(cap, t, parts, out)
   out:write("}")
 end
 
 local function zones_by_thread(cap)
   local thread, rows = cap:array("zones", "thread")
-  local out = {}
-  for _, list in ipairs(frames_query.rows_by_thread(thread, rows, cap:rows("threads"),
-    (cap:array("zones", "start_ns")))) do
-    out[list.thread] = list
-  end
-  return out
+  return frames_query.rows_by_thread(thread, rows, cap:rows("threads"),
+    (cap:array("zones", "start_ns")))
 end
 
 -- The format tells processes by their pids: one that came again is "PID.N".
 local function repeated_pids(cap)
-  local pid, count, out = cap:array("processes", "pid"), {}, {}
-  for p = 0, cap:rows("processes") - 1 do
-    local n = count[pid[p]] or 0
-    if n > 0 then out[p] = n end
-    count[pid[p]] = n + 1
-  end
+  local pid, rows = cap:array("processes", "pid")
+  local out = u32(rows + 1)
+  C.mic_own_ids_repeats(pid, rows, out)
   return out
 end
 
@@ -483,12 +484,10 @@ local function write_all(cap, source, out)
   local tree = frames_query.tree(cap, frames)
   local strings = new_strings(cap)
   local categories = categories_of(cap)
-  local parts = { tree = tree, strings = strings, lists = {}, of_site = categories.of_site,
-    zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
+  local parts = { tree = tree, strings = strings, of_site = categories.of_site,
+    samples = frames_query.by_thread(cap, source.id), zones = zones_by_thread(cap),
+    repeated = repeated_pids(cap) }
   parts.weight_type, parts.weight_of = weighing(cap, source)
-  for _, list in ipairs(frames_query.by_thread(cap, source.id)) do
-    parts.lists[list.thread] = list
-  end
   out:write("{")
   write_meta(cap, source, categories, out)
   write_libs(cap, out)

@@ -63,23 +63,21 @@ local function profile_name(cap, thread, source, sources)
   return output.join(parts)
 end
 
--- A profile: the samples of a thread, one after the other.
-local function write_profile(cap, frames, list, source, sources, out)
+-- A profile: the samples of a thread, rows[from] to rows[past - 1], one after the other.
+local function write_profile(cap, name, source, rows, from, past, write_stack, out)
   local stack, weight = cap:array("samples", "stack"), cap:array("samples", "weight")
-  local unit = capture.enum("mic_unit", cap:array("sources", "unit")[source])
-  local write_stack, total = stack_writer(frames, out), 0
-  for i = 0, list.count - 1 do total = total + tonumber(weight[list.rows[i]]) end
-  out:write('{"type":"sampled","name":',
-    profile_name(cap, list.thread, source, sources), ',"unit":"',
+  local unit, total = capture.enum("mic_unit", cap:array("sources", "unit")[source]), 0
+  for i = from, past - 1 do total = total + tonumber(weight[rows[i]]) end
+  out:write('{"type":"sampled","name":', name, ',"unit":"',
     UNITS[unit] or "none", '","startValue":0,"endValue":', ("%.0f"):format(total), ',"samples":[')
-  for i = 0, list.count - 1 do
-    out:write(i > 0 and ",\n[" or "\n[")
-    write_stack(stack[list.rows[i]])
+  for i = from, past - 1 do
+    out:write(i > from and ",\n[" or "\n[")
+    write_stack(stack[rows[i]])
     out:write("]")
   end
   out:write('\n],"weights":[')
-  for i = 0, list.count - 1 do
-    out:write(i > 0 and "," or "", ("%.0f"):format(tonumber(weight[list.rows[i]])))
+  for i = from, past - 1 do
+    out:write(i > from and "," or "", ("%.0f"):format(tonumber(weight[rows[i]])))
   end
   out:write("]}")
 end
@@ -93,13 +91,13 @@ local function write_all(cap, out, ctx)
     ",\n")
   write_frames(cap, frames, out)
   out:write('"profiles":[')
-  for source = 0, sources - 1 do
-    for _, list in ipairs(frames_query.by_thread(cap, source)) do
-      out:write(first and "\n" or ",\n")
-      first = false
-      write_profile(cap, frames, list, source, sources, out)
-    end
-  end
+  local write_stack = stack_writer(frames, out)
+  frames_query.each_thread(cap, function(source, thread, rows, from, past)
+    out:write(first and "\n" or ",\n")
+    first = false
+    write_profile(cap, profile_name(cap, thread, source, sources), source, rows, from, past,
+      write_stack, out)
+  end)
   out:write("\n]}\n")
 end
 
