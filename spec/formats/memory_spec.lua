@@ -85,8 +85,8 @@ local WRITTEN = {
     "pprof names" },
   speedscope = { "samples", "speedscope profiles", "pprof deep", "folded names", "pprof bytes",
     "pprof names" },
-  firefox = { "stacks", "zones", "threads", "speedscope profiles", "pprof deep", "pprof lines",
-    "pprof bytes", "pprof names" },
+  firefox = { "stacks", "zones", "threads", "speedscope profiles", "perf places", "legacy cpu",
+    "pprof deep", "pprof lines", "pprof bytes", "pprof names" },
   folded = { "samples", "stacks", "pprof deep", "pprof twins", "pprof places", "pprof lines",
     "pprof samples", "pprof string", "folded names", "folded stacks" },
 }
