@@ -93,6 +93,38 @@ static void maps_agree_with_a_list(void **state) {
   mic_map_free(&map);
 }
 
+static void ids_agree_with_a_list(void **state) {
+  (void)state;
+  enum { KEYS = 3000 };
+  static uint32_t plain[KEYS];
+  memset(plain, 0xff, sizeof plain);
+  struct mic_id_map ids = {0};
+  assert_int_equal(mic_id_map_get(&ids, 1), MIC_NONE);
+  assert_false(mic_id_map_remove(&ids, 1));
+  uint32_t seed = 1;
+  for (uint32_t step = 0; step < 60000; step++) {
+    seed = seed * 1664525 + 1013904223;
+    uint32_t k = (seed >> 8) % KEYS, key = k * 0x9e3779b9;
+    if (seed >> 31) {
+      assert_int_equal(mic_id_map_remove(&ids, key), plain[k] != MIC_NONE);
+      plain[k] = MIC_NONE;
+    } else {
+      mic_id_map_put(&ids, key, step);
+      plain[k] = step;
+    }
+    if (step % 3000) continue;
+    uint32_t count = 0;
+    for (k = 0; k < KEYS; k++) {
+      assert_int_equal(mic_id_map_get(&ids, k * 0x9e3779b9), plain[k]);
+      count += plain[k] != MIC_NONE;
+    }
+    assert_int_equal(ids.count, count);
+  }
+  mic_id_map_put(&ids, UINT32_MAX, 7);
+  assert_int_equal(mic_id_map_get(&ids, UINT32_MAX), 7);
+  mic_id_map_free(&ids);
+}
+
 static void strings_get_dense_ids(void **state) {
   (void)state;
   struct mic_interner in = {0};
@@ -211,9 +243,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(errors_hold_one_line),  cmocka_unit_test(arrays_grow),
     cmocka_unit_test(arenas_align_and_zero), cmocka_unit_test(maps_agree_with_a_list),
-    cmocka_unit_test(strings_get_dense_ids), cmocka_unit_test(an_index_finds_ids),
-    cmocka_unit_test(hashes_are_secret),     cmocka_unit_test(cursors_stay_bad),
-    cmocka_unit_test(leb128_is_read),
+    cmocka_unit_test(ids_agree_with_a_list), cmocka_unit_test(strings_get_dense_ids),
+    cmocka_unit_test(an_index_finds_ids),    cmocka_unit_test(hashes_are_secret),
+    cmocka_unit_test(cursors_stay_bad),      cmocka_unit_test(leb128_is_read),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -66,6 +66,56 @@ void mic_map_free(struct mic_map *map) {
   memset(map, 0, sizeof *map);
 }
 
+static struct mic_id_map_slot *find_id(const struct mic_id_map *ids, uint32_t key) {
+  uint32_t i = (uint32_t)((uint64_t)mic_index_mix(key, 0) * ids->room >> 32);
+  while (ids->slots[i].value != MIC_NONE && ids->slots[i].key != key)
+    i = i + 1 == ids->room ? 0 : i + 1;
+  return &ids->slots[i];
+}
+
+/* By a half, as all of it is seldom used. */
+static void grow_ids(struct mic_id_map *ids) {
+  struct mic_id_map old = *ids;
+  ids->room = old.room ? old.room / 2 * 3 : 16;
+  ids->slots = mic_realloc(NULL, (size_t)ids->room * sizeof *ids->slots);
+  for (uint32_t i = 0; i < ids->room; i++) ids->slots[i].value = MIC_NONE;
+  for (uint32_t i = 0; i < old.room; i++)
+    if (old.slots[i].value != MIC_NONE) *find_id(ids, old.slots[i].key) = old.slots[i];
+  free(old.slots);
+}
+
+uint32_t mic_id_map_get(const struct mic_id_map *ids, uint32_t key) {
+  return ids->room ? find_id(ids, key)->value : MIC_NONE;
+}
+
+void mic_id_map_put(struct mic_id_map *ids, uint32_t key, uint32_t value) {
+  if (((uint64_t)ids->count + 1) * 4 > (uint64_t)ids->room * 3) grow_ids(ids);
+  struct mic_id_map_slot *slot = find_id(ids, key);
+  ids->count += slot->value == MIC_NONE;
+  *slot = (struct mic_id_map_slot){key, value};
+}
+
+bool mic_id_map_remove(struct mic_id_map *ids, uint32_t key) {
+  if (!ids->room) return false;
+  struct mic_id_map_slot *slot = find_id(ids, key);
+  if (slot->value == MIC_NONE) return false;
+  slot->value = MIC_NONE;
+  ids->count--;
+  uint32_t i = (uint32_t)(slot - ids->slots);
+  for (;;) { /* what probed past the gap moves back */
+    i = i + 1 == ids->room ? 0 : i + 1;
+    struct mic_id_map_slot moved = ids->slots[i];
+    if (moved.value == MIC_NONE) return true;
+    ids->slots[i].value = MIC_NONE;
+    *find_id(ids, moved.key) = moved;
+  }
+}
+
+void mic_id_map_free(struct mic_id_map *ids) {
+  free(ids->slots);
+  memset(ids, 0, sizeof *ids);
+}
+
 uint64_t mic_hash(const void *bytes, size_t size) { return XXH3_64bits(bytes, size); }
 
 struct mic_digest mic_digest(const void *bytes, size_t size) {

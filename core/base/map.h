@@ -32,6 +32,19 @@ uint32_t mic_map_intern(struct mic_map *map, uint64_t a, uint64_t b, uint32_t va
 bool mic_map_remove(struct mic_map *map, uint64_t a, uint64_t b);
 void mic_map_free(struct mic_map *map);
 
+/* A map from u32 to u32, of 8 bytes a slot: ids that the kernel gives to ours. */
+struct mic_id_map_slot {
+  uint32_t key, value; /* value MIC_NONE: empty */
+};
+struct mic_id_map {
+  struct mic_id_map_slot *slots;
+  uint32_t room, count;
+};
+uint32_t mic_id_map_get(const struct mic_id_map *ids, uint32_t key); /* or MIC_NONE */
+void mic_id_map_put(struct mic_id_map *ids, uint32_t key, uint32_t value);
+bool mic_id_map_remove(struct mic_id_map *ids, uint32_t key);
+void mic_id_map_free(struct mic_id_map *ids);
+
 /* Byte strings with dense ids from 0, in the order first seen.  One takes its bytes, two more (for
  * less than 128) and up to 16 of what finds it. */
 struct mic_string {

@@ -95,8 +95,9 @@ static inline bool same_frame(const struct mic_stack_step *step, const struct mi
 uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *memory,
                            const struct mic_frame *frames, size_t count, enum mic_end end) {
   uint32_t root = root_node(stacks, end), shared = 0;
+  bool keeps = memory->root != 0; /* many threads have one stack only */
   if (!stacks->links) stacks->links = mic_alloc(sizeof *stacks->links << LINK_BITS);
-  if (count > memory->room) {
+  if (keeps && count > memory->room) {
     memory->room = (uint32_t)(count + count / 4); /* most threads' stacks grow a little */
     memory->steps = mic_realloc(memory->steps, memory->room * sizeof *memory->steps);
   }
@@ -110,10 +111,11 @@ uint32_t mic_stacks_intern(struct mic_stacks *stacks, struct mic_stack_memory *m
     const struct mic_frame *frame = &frames[count - 1 - i];
     hash = next_hash(hash, frame);
     node = child_node(stacks, node, hash, frame);
-    memory->steps[i] = (struct mic_stack_step){
-      frame->offset, frame->module, frame->kind, frame->evidence, 0, node, hash};
+    if (keeps)
+      memory->steps[i] = (struct mic_stack_step){
+        frame->offset, frame->module, frame->kind, frame->evidence, 0, node, hash};
   }
-  memory->count = (uint32_t)count;
+  memory->count = keeps ? (uint32_t)count : 0;
   memory->root = root + 1;
   return node;
 }

@@ -51,8 +51,8 @@ void mic_target_free(struct mic_target *target) {
   mic_vec_free(&target->threads);
   for (size_t i = 0; i < target->reads.count; i++) mic_pending_read_free(&target->reads.at[i]);
   mic_vec_free(&target->reads);
-  mic_map_free(&target->by_pid);
-  mic_map_free(&target->by_tid);
+  mic_id_map_free(&target->by_pid);
+  mic_id_map_free(&target->by_tid);
   mic_map_free(&target->problems);
   mic_map_free(&target->loaded);
   mic_vec_free(&target->problem_rows);
@@ -91,7 +91,7 @@ static struct mic_process *add_process(struct mic_target *target, uint64_t time_
   process->end_ns = UINT64_MAX;
   process->maps.generation = ++target->generation;
   *mic_vec_push(&target->processes) = process;
-  mic_map_put(&target->by_pid, pid, 0, process->id);
+  mic_id_map_put(&target->by_pid, pid, process->id);
   return process;
 }
 
@@ -105,7 +105,7 @@ static struct mic_thread *add_thread(struct mic_target *target, uint64_t time_ns
   thread->start_ns = mic_target_relative(target, time_ns);
   thread->end_ns = UINT64_MAX;
   *mic_vec_push(&target->threads) = thread;
-  mic_map_put(&target->by_tid, tid, 0, thread->id);
+  mic_id_map_put(&target->by_tid, tid, thread->id);
   thread->link = &process->live;
   thread->next = process->live;
   if (thread->next) thread->next->link = &thread->next;
@@ -114,7 +114,7 @@ static struct mic_thread *add_thread(struct mic_target *target, uint64_t time_ns
 }
 
 static struct mic_process *find_process(const struct mic_target *target, uint32_t pid) {
-  uint32_t id = mic_map_get(&target->by_pid, pid, 0);
+  uint32_t id = mic_id_map_get(&target->by_pid, pid);
   return id == MIC_NONE ? NULL : target->processes.at[id];
 }
 
@@ -133,8 +133,8 @@ static void end_thread(struct mic_target *target, uint64_t time_ns, struct mic_t
   *thread->link = thread->next;
   if (thread->next) thread->next->link = thread->link;
   mic_stack_memory_free(&thread->memory);
-  if (mic_map_get(&target->by_tid, thread->tid, 0) == thread->id)
-    mic_map_remove(&target->by_tid, thread->tid, 0);
+  if (mic_id_map_get(&target->by_tid, thread->tid) == thread->id)
+    mic_id_map_remove(&target->by_tid, thread->tid);
 }
 
 static void end_process(struct mic_target *target, uint64_t time_ns, struct mic_process *process) {
@@ -142,13 +142,13 @@ static void end_process(struct mic_target *target, uint64_t time_ns, struct mic_
   process->end_ns = mic_target_relative(target, time_ns);
   mic_target_write_space(target, process, process->end_ns);
   mic_code_space_clear(&process->maps);
-  if (mic_map_get(&target->by_pid, process->pid, 0) == process->id)
-    mic_map_remove(&target->by_pid, process->pid, 0);
+  if (mic_id_map_get(&target->by_pid, process->pid) == process->id)
+    mic_id_map_remove(&target->by_pid, process->pid);
 }
 
 struct mic_thread *mic_target_thread(struct mic_target *target, uint64_t time_ns, uint32_t pid,
                                      uint32_t tid) {
-  uint32_t id = mic_map_get(&target->by_tid, tid, 0);
+  uint32_t id = mic_id_map_get(&target->by_tid, tid);
   struct mic_process *process = mic_target_process(target, time_ns, pid);
   if (id != MIC_NONE) {
     struct mic_thread *known = target->threads.at[id];
@@ -179,7 +179,7 @@ void mic_target_rename(struct mic_target *target, struct mic_thread *thread, uin
 /* A thread and a process begin with the name of who made them. */
 static void inherit_name(struct mic_target *target, struct mic_thread *thread, uint64_t time_ns,
                          uint32_t parent_tid) {
-  uint32_t id = mic_map_get(&target->by_tid, parent_tid, 0);
+  uint32_t id = mic_id_map_get(&target->by_tid, parent_tid);
   if (id == MIC_NONE) return;
   thread->name = target->threads.at[id]->name;
   struct mic_process *process = target->processes.at[thread->process];
@@ -198,7 +198,7 @@ void mic_target_fork(struct mic_target *target, uint64_t time_ns, uint32_t pid, 
   if (pid == parent_pid) {
     process = mic_target_process(target, time_ns, pid);
     /* A read of /proc can have seen the thread before its record came. */
-    uint32_t known = mic_map_get(&target->by_tid, tid, 0);
+    uint32_t known = mic_id_map_get(&target->by_tid, tid);
     if (known != MIC_NONE && target->threads.at[known]->process == process->id) return;
   } else {
     struct mic_process *parent = mic_target_process(target, time_ns, parent_pid);
@@ -253,7 +253,7 @@ static void note_withdrawn(struct mic_target *target, struct mic_process *proces
 }
 
 void mic_target_exit(struct mic_target *target, uint64_t time_ns, uint32_t pid, uint32_t tid) {
-  uint32_t id = mic_map_get(&target->by_tid, tid, 0);
+  uint32_t id = mic_id_map_get(&target->by_tid, tid);
   if (id == MIC_NONE) return;
   struct mic_thread *thread = target->threads.at[id];
   struct mic_process *process = target->processes.at[thread->process];

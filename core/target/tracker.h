@@ -52,7 +52,7 @@ struct mic_target {
   struct mic_unwinder *unwinder;
   MIC_VEC(struct mic_process *) processes; /* by id */
   MIC_VEC(struct mic_thread *) threads;    /* by id */
-  struct mic_map by_pid, by_tid;           /* of those that live */
+  struct mic_id_map by_pid, by_tid;        /* of those that live */
   MIC_VEC(struct mic_pending_read) reads;
   struct mic_map problems; /* text -> index */
   MIC_VEC(struct mic_problems_row) problem_rows;
