@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "capture/names.h"
+#include "import/file_places.h"
 #include "import/groups.h"
 #include "import/pack.h"
 #include "profile.pb-c.h"
@@ -53,7 +54,7 @@ struct writing {
   bool unstated;            /* no stack is known to be whole: a file that does not say */
   uint64_t *first_line;     /* of each location; lines of one lie together */
   uint32_t *row_of_module;  /* the first mapping that a module has */
-  uint32_t *next_row;
+  struct mic_file_places places;
   bool *module_by_file;   /* some location of it is known by file offset */
   bool *module_by_image;  /* and some by another way */
   uint64_t *module_limit; /* one past its greatest offset */
@@ -297,7 +298,6 @@ static void put_mapping(struct writing *w, Mic__Pprof__Mapping *mapping, bool na
 static void look_at_modules(struct writing *w) {
   uint64_t rows = w->t.modules.rows;
   w->row_of_module = mic_alloc((rows + 1) * sizeof *w->row_of_module);
-  w->next_row = mic_alloc((w->t.mappings.rows + 1) * sizeof *w->next_row);
   w->module_limit = mic_alloc((rows + 1) * sizeof *w->module_limit);
   w->module_named = mic_alloc((rows + 1) * sizeof *w->module_named);
   w->module_by_file = mic_alloc((rows + 1) * sizeof *w->module_by_file);
@@ -305,9 +305,7 @@ static void look_at_modules(struct writing *w) {
   memset(w->row_of_module, 0xff, (rows + 1) * sizeof *w->row_of_module);
   for (uint64_t i = w->t.mappings.rows; i-- > 0;) {
     uint32_t module = w->t.mappings.module[i];
-    if (module == MIC_NONE) continue;
-    w->next_row[i] = w->row_of_module[module];
-    w->row_of_module[module] = (uint32_t)i;
+    if (module != MIC_NONE) w->row_of_module[module] = (uint32_t)i;
   }
   for (uint64_t l = 0; l < w->t.locations.rows; l++) {
     uint32_t module = w->t.locations.module[l];
@@ -320,6 +318,7 @@ static void look_at_modules(struct writing *w) {
     uint64_t limit = (w->t.locations.offset[l] | 0xfff) + 1; /* whole pages, as mappings are */
     if (limit > w->module_limit[module]) w->module_limit[module] = limit;
   }
+  mic_file_places_of(&w->t, w->module_by_file, &w->places);
 }
 
 static void put_module(struct writing *w, uint32_t module) {
@@ -432,13 +431,10 @@ static void place_in_file(const struct writing *w, uint32_t module, uint64_t off
   place->address = offset;
   if (w->row_of_module[module] == MIC_NONE) return;
   place->mapping = row_mapping(w, w->row_of_module[module]);
-  for (uint32_t row = w->row_of_module[module]; row != MIC_NONE; row = w->next_row[row]) {
-    uint64_t first = w->t.mappings.file_offset[row];
-    if (offset < first || offset - first >= w->t.mappings.size[row]) continue;
-    place->mapping = row_mapping(w, row);
-    place->address = w->t.mappings.address[row] + offset - first;
-    return;
-  }
+  uint32_t row = mic_file_places_find(&w->places, module, offset);
+  if (row == MIC_NONE) return;
+  place->mapping = row_mapping(w, row);
+  place->address = w->t.mappings.address[row] + offset - w->t.mappings.file_offset[row];
 }
 
 static void find_place(const struct writing *w, uint64_t l, struct place *place) {
@@ -623,7 +619,7 @@ static void release(struct writing *w) {
   free(w->strings);
   free(w->first_line);
   free(w->row_of_module);
-  free(w->next_row);
+  mic_file_places_free(&w->places);
   free(w->module_limit);
   free(w->module_named);
   free(w->module_by_file);
