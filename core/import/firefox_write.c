@@ -7,14 +7,12 @@
  */
 #include "import/firefox_write.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "capture/names.h"
+#include "import/frame_text.h"
 #include "import/frames.h"
-#include "import/json_text.h"
 #include "import/pack.h"
 
 enum { USER = 1, REASON = 2 }; /* categories, as firefox.lua has them */
@@ -65,18 +63,9 @@ static bool is_addressed(const struct mic_firefox_tables *s, uint32_t location, 
          s->t.locations.offset[location] < 1ULL << 53;
 }
 
-/* The module of a frame's function, which is its location's where none is known. */
-static uint32_t module_of(const struct mic_firefox_tables *s, const struct mic_frame *frame) {
-  uint32_t module = MIC_NONE;
-  if (frame->line != MIC_NONE) module = s->t.functions.module[s->t.lines.function[frame->line]];
-  if (module == MIC_NONE && frame->location != MIC_NONE)
-    module = s->t.locations.module[frame->location];
-  return module;
-}
-
 /* The library that a function is put in: the one that its address is an address of. */
 static uint32_t library_of(const struct mic_firefox_tables *s, const struct mic_frame *frame) {
-  uint32_t module = module_of(s, frame);
+  uint32_t module = mic_frames_module(&s->frames, frame);
   if (frame->location != MIC_NONE && is_addressed(s, frame->location, module))
     module = s->t.locations.module[frame->location];
   return module;
@@ -147,16 +136,7 @@ static void put(struct mic_firefox_tables *s, const char *text) {
 }
 
 static void put_number(struct mic_firefox_tables *s, uint64_t number) {
-  char digits[20], *at = digits + sizeof digits;
-  do *--at = (char)('0' + number % 10);
-  while (number /= 10);
-  mic_pack_put(&s->out, at, (size_t)(digits + sizeof digits - at));
-}
-
-static void put_json(struct mic_firefox_tables *s, const char *text, uint64_t size) {
-  char part[1024];
-  for (uint64_t at = 0; at < size;)
-    mic_pack_put(&s->out, part, mic_json_text(text, size, &at, part, sizeof part));
+  mic_frame_text_number(&s->out, number);
 }
 
 static void begin_column(struct mic_firefox_tables *s, const char *name) {
@@ -230,7 +210,8 @@ static void write_stacks(struct mic_firefox_tables *s) {
 
 static void put_address(void *data, const struct mic_frame *frame) {
   struct mic_firefox_tables *s = data;
-  if (frame->location != MIC_NONE && is_addressed(s, frame->location, module_of(s, frame)))
+  if (frame->location != MIC_NONE &&
+      is_addressed(s, frame->location, mic_frames_module(&s->frames, frame)))
     put_value(s, s->t.locations.offset[frame->location]);
   else
     put_word(s, "-1");
@@ -349,50 +330,14 @@ static void write_sources(struct mic_firefox_tables *s) {
 
 /* --- what strings are ---------------------------------------------------------------------- */
 
-static void put_of_capture(struct mic_firefox_tables *s, uint32_t id) {
-  uint64_t size;
-  const char *text = mic_capture_string(s->cap, id, &size);
-  if (text) put_json(s, text, size);
-}
-
-static void put_hex(struct mic_firefox_tables *s, const char *before, uint64_t number,
-                    const char *after) {
-  char text[48];
-  snprintf(text, sizeof text, "%s0x%" PRIx64 "%s", before, number, after);
-  put(s, text);
-}
-
 /* A place that no function is known of.  What is known by its address alone is called by that, as
  * the format does it. */
 static void put_place(struct mic_firefox_tables *s, uint32_t location) {
-  uint8_t kind = s->t.locations.kind[location];
-  uint32_t module = s->t.locations.module[location];
-  uint64_t offset = s->t.locations.offset[location];
-  if (kind == MIC_LOCATION_NATIVE && is_addressed(s, location, module)) {
-    put_hex(s, "", offset, "");
-    return;
-  }
-  if (mic_location_in_module(kind)) {
-    if (module != MIC_NONE) put_of_capture(s, s->t.modules.name[module]);
-    put_hex(s, "+", offset, "");
-    return;
-  }
-  switch (kind) {
-  case MIC_LOCATION_SIGNAL: put(s, "[signal]"); return;
-  case MIC_LOCATION_ANON: put_hex(s, "[anon ", offset, "]"); return;
-  case MIC_LOCATION_UNMAPPED: put_hex(s, "[unmapped ", offset, "]"); return;
-  case MIC_LOCATION_NAMED: put_of_capture(s, (uint32_t)offset); return;
-  default: /* of a later version */
-    put(s, "[place of kind ");
-    put_number(s, kind);
-    put(s, "]");
-  }
-}
-
-static void put_end(struct mic_firefox_tables *s, uint8_t end) {
-  char name[MIC_END_NAME_SIZE];
-  mic_tables_end_name(end, name);
-  put_json(s, name, strlen(name));
+  if (s->t.locations.kind[location] == MIC_LOCATION_NATIVE &&
+      is_addressed(s, location, s->t.locations.module[location]))
+    mic_frame_text_hex(&s->out, "", s->t.locations.offset[location], "");
+  else
+    mic_frame_text_place(&s->out, s->cap, &s->t, location);
 }
 
 static void write_strings(struct mic_firefox_tables *s) {
@@ -400,9 +345,9 @@ static void write_strings(struct mic_firefox_tables *s) {
   for (size_t i = 0; i < s->refs.count; i++) {
     put(s, i ? ",\n\"" : "\n\"");
     switch ((enum string_kind)s->kinds.at[i]) {
-    case OF_CAPTURE: put_of_capture(s, s->refs.at[i]); break;
+    case OF_CAPTURE: mic_frame_text_string(&s->out, s->cap, s->refs.at[i]); break;
     case OF_PLACE: put_place(s, s->refs.at[i]); break;
-    case OF_END: put_end(s, (uint8_t)s->refs.at[i]); break;
+    case OF_END: mic_frame_text_end(&s->out, (uint8_t)s->refs.at[i]); break;
     }
     put(s, "\"");
   }

@@ -35,6 +35,44 @@ void mic_frames_free(struct mic_frames *frames) {
   frames->first = NULL;
 }
 
+/* The first of `count` rising values that is not less than one. */
+static uint64_t find(const uint32_t *values, uint64_t count, uint32_t value) {
+  uint64_t low = 0;
+  while (low < count) {
+    uint64_t middle = low + (count - low) / 2;
+    if (values[middle] < value)
+      low = middle + 1;
+    else
+      count = middle;
+  }
+  return low;
+}
+
+struct mic_frame mic_frames_at(const struct mic_frames *frames, uint32_t number) {
+  const struct mic_tables *t = frames->t;
+  struct mic_frame frame = {.number = number, .location = MIC_NONE, .line = MIC_NONE};
+  if (number >= frames->count) {
+    frame.end = frames->end[number - frames->count];
+    return frame;
+  }
+  uint32_t l = (uint32_t)find(frames->first, t->locations.rows + 1, number + 1) - 1;
+  frame.location = l;
+  if (t->locations.kind[l] == MIC_LOCATION_SIGNAL || !t->lines.rows) return frame;
+  uint64_t past = find(t->lines.location, t->lines.rows, l + 1);
+  if (past && t->lines.location[past - 1] == l)
+    frame.line = (uint32_t)(past - 1 - (number - frames->first[l]));
+  return frame;
+}
+
+uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_frame *frame) {
+  const struct mic_tables *t = frames->t;
+  uint32_t module = MIC_NONE;
+  if (frame->line != MIC_NONE) module = t->functions.module[t->lines.function[frame->line]];
+  if (module == MIC_NONE && frame->location != MIC_NONE)
+    module = t->locations.module[frame->location];
+  return module;
+}
+
 void mic_frames_each(const struct mic_frames *frames, mic_frames_told *told, void *data) {
   const struct mic_tables *t = frames->t;
   struct mic_frame frame = {.number = 0};

@@ -35,6 +35,10 @@ typedef void mic_frames_node(void *data, uint32_t node, uint32_t parent, uint32_
 
 void mic_frames_of(const struct mic_tables *t, struct mic_frames *out);
 void mic_frames_free(struct mic_frames *frames);
+/* A frame by its number, which there must be. */
+struct mic_frame mic_frames_at(const struct mic_frames *frames, uint32_t number);
+/* The module of a frame's function, which is its location's where none is known; MIC_NONE: none. */
+uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_frame *frame);
 void mic_frames_each(const struct mic_frames *frames, mic_frames_told *told, void *data);
 
 /* The node of each stack, MIC_NONE for one without frames, and how many nodes there are.  The

@@ -1,4 +1,4 @@
---- frames.lua - a capture's stacks as trees of single frames, for formats that know no inlining.
+--- frames.lua - a capture's stacks as single frames, for formats that know no inlining.
 --
 -- A location has a frame for each function that runs there, the inlined ones too, the outermost
 -- first.  A stack that ends short has its reason in brackets as outermost frame; such frames have
@@ -6,18 +6,12 @@
 -- as a capture may have millions.  frames.of(cap) gives
 --   count   frames of locations: numbers from 0 on
 --   first   FFI u32[locations + 1]: a location's frames are first[l] to first[l + 1] - 1
---   at(number)  a frame
 --   each(fn)  calls fn(frame, number) in order, the reasons last: a frame is
 --           {name=, rest=, file=, line=, start_line=, module=, location=, depth=, fn=, ending=}:
 --           it is called by the string `name` (an id), if any, and the text `rest` behind it;
 --           file, fn, module (rows) and lines are nil where they are not known
 --   path(stack, room)  the numbers of a stack's frames into room.at, an FFI u32[] that grows
 --           (frames.room() makes it), the innermost first; how many there are
--- and frames.tree(cap, frames) a tree of them:
---   count   nodes, from 0; a parent stands before its children
---   node    FFI u32[stacks]: the node of each stack; NONE for one without frames
---   each(fn)  calls fn(node, parent, number of its frame) in order; parent is NONE for an
---           outermost frame
 
 local ffi = require("ffi")
 
@@ -112,27 +106,6 @@ local function each_frame(cap, frames, fn)
   for i, ending in ipairs(frames.endings) do fn(reason_frame(ending), frames.count + i - 1) end
 end
 
--- The first of `count` rising values that is not less than one.
-local function find(values, count, value)
-  local low = 0
-  while low < count do
-    local middle = math.floor((low + count) / 2)
-    if values[middle] < value then low = middle + 1 else count = middle end
-  end
-  return low
-end
-
-local function frame_at(cap, frames, number)
-  if number >= frames.count then return reason_frame(frames.endings[number - frames.count + 1]) end
-  local location, lines = cap:array("lines", "location")
-  local l = find(frames.first, cap:rows("locations") + 1, number + 1) - 1
-  local past = find(location, lines, l + 1)
-  if past == 0 or location[past - 1] ~= l or cap:array("locations", "kind")[l] == SIGNAL then
-    return place_frame(cap, l)
-  end
-  return line_frame(cap, past - 1 - (number - frames.first[l]), l)
-end
-
 -- One more number, in twice the room where it is full.
 local function push(room, count, number)
   if count == room.size then
@@ -169,52 +142,9 @@ function M.of(cap)
   local frames = { first = first, count = first[locations] }
   frames.endings, frames.ending = endings_of(cap)
   frames.all = frames.count + #frames.endings
-  function frames.at(number) return frame_at(cap, frames, number) end
   function frames.each(fn) return each_frame(cap, frames, fn) end
   function frames.path(stack, room) return path_of(cap, frames, stack, room) end
   return frames
-end
-
--- The node of each stack: its last frame's.  Reasons are the first nodes.
-local function count_nodes(parent, location, ends, stacks, frames, node)
-  local first, count = frames.first, #frames.endings
-  for i = 0, stacks - 1 do
-    local l = location[i]
-    if parent[i] == NONE then
-      local ending = frames.ending[ends[i]]
-      node[i] = ending and ending - 1 or NONE
-    else
-      count = count + (first[l + 1] - first[l])
-      node[i] = count - 1
-    end
-  end
-  return count
-end
-
-local function each_node(cap, frames, tree, fn)
-  local parent, stacks = cap:array("stacks", "parent")
-  local location, first, node = cap:array("stacks", "location"), frames.first, tree.node
-  for i = 0, #frames.endings - 1 do fn(i, NONE, frames.count + i) end
-  for i = 0, stacks - 1 do
-    if parent[i] ~= NONE then
-      local from, past = first[location[i]], first[location[i] + 1]
-      local at, up = node[i] - (past - from) + 1, node[parent[i]]
-      for f = from, past - 1 do
-        fn(at, up, f)
-        up, at = at, at + 1
-      end
-    end
-  end
-end
-
---- The tree of all stacks' frames.
-function M.tree(cap, frames)
-  local parent, stacks = cap:array("stacks", "parent")
-  local tree = { node = u32(stacks + 1) }
-  tree.count = count_nodes(parent, cap:array("stacks", "location"), cap:array("stacks", "end"),
-    stacks, frames, tree.node)
-  function tree.each(fn) return each_node(cap, frames, tree, fn) end
-  return tree
 end
 
 -- Whether a row is later than another; of equal times the one that stands later is.

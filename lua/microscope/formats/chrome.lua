@@ -4,7 +4,6 @@ local ffi = require("ffi")
 
 local capture = require("microscope.capture")
 local core = require("microscope.core")
-local frames_query = require("microscope.frames")
 local input = require("microscope.input")
 local output = require("microscope.output")
 local text = require("microscope.report.text")
@@ -80,29 +79,7 @@ local function write_zones(cap, pids, tids, zero, event)
   end
 end
 
--- What tells a frame by its number: a capture's frames do not all fit in memory as texts.
-local function frame_texts(cap, frames)
-  local name = cap:array("modules", "name")
-  return output.remembered(function(number)
-    local frame = frames.at(number)
-    local called = output.json(cap, frame.name, frame.rest)
-    if not frame.module then return called end
-    return output.join { called, ',"category":', output.json(cap, name[frame.module]) }
-  end)
-end
-
-local function write_frames(cap, frames, tree, out)
-  local text_of = frame_texts(cap, frames)
-  out:write('"stackFrames":{')
-  tree.each(function(node, parent, number)
-    out:write(node > 0 and ",\n" or "\n", '"', node, '":{"name":', text_of(number))
-    if parent ~= NONE then out:write(',"parent":"', parent, '"') end
-    out:write("}")
-  end)
-  out:write("},\n")
-end
-
-local function write_samples(cap, tree, tids, zero, out, ctx)
+local function write_samples(cap, nodes, tids, zero, out, ctx)
   local time_ns, rows = cap:array("samples", "time_ns")
   local thread, stack = cap:array("samples", "thread"), cap:array("samples", "stack")
   local cpu, weight = cap:array("samples", "cpu"), cap:array("samples", "weight")
@@ -111,7 +88,7 @@ local function write_samples(cap, tree, tids, zero, out, ctx)
   out:write('"samples":[')
   local first, bare = true, 0
   for i = 0, rows - 1 do
-    local node = tree.node[stack[i]]
+    local node = nodes[stack[i]]
     if node == NONE then
       bare = bare + 1
     else
@@ -139,8 +116,6 @@ local function write_all(cap, out, ctx)
   local pids, tids = ids_of(cap)
   -- Times on the recording's own clock, so that traces of one machine agree.
   local zero = cap:rows("clocks") > 0 and cap:array("clocks", "monotonic_ns")[0] or 0ULL
-  local frames = frames_query.of(cap)
-  local tree = frames_query.tree(cap, frames)
   out:write("{")
   write_facts(cap, zero, out)
   out:write('"traceEvents":[')
@@ -151,9 +126,12 @@ local function write_all(cap, out, ctx)
   end
   write_names(cap, pids, tids, event)
   write_zones(cap, pids, tids, zero, event)
-  out:write("\n],\n")
-  write_frames(cap, frames, tree, out)
-  write_samples(cap, tree, tids, zero, out, ctx)
+  out:write('\n],\n"stackFrames":')
+  local nodes = ffi.gc(C.mic_chrome_write_frames(cap:handle(), out:handle()),
+    C.mic_chrome_frames_free)
+  out:write(",\n")
+  write_samples(cap, nodes, tids, zero, out, ctx)
+  C.mic_chrome_frames_free(ffi.gc(nodes, nil))
   out:write("}\n")
 end
 
