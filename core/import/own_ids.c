@@ -46,7 +46,7 @@ MIC_EXPORT void mic_own_ids(uint32_t *ids, uint64_t rows) {
   struct own_ids own = {.ids = ids};
   uint32_t next = FIRST_FREE;
   for (uint32_t row = 0; row < rows; row++) take(&own, row);
-  if (own.first.count < rows)
+  if (own.first.at && own.first.count < rows)
     for (uint32_t row = 0; row < rows; row++) {
       if (own.first.at[find(&own, ids[row])] == row) continue;
       while (find(&own, next) != MIC_NONE) next++;
@@ -57,13 +57,9 @@ MIC_EXPORT void mic_own_ids(uint32_t *ids, uint64_t rows) {
 
 MIC_EXPORT void mic_own_ids_repeats(const uint32_t *ids, uint64_t rows, uint32_t *repeats) {
   struct own_ids own = {.ids = ids};
-  MIC_VEC(uint32_t) counts = {0};
-  for (uint32_t row = 0; row < rows; row++) {
-    uint32_t id = take(&own, row);
-    if (id == counts.count) *mic_vec_push(&counts) = 0;
-    repeats[row] = counts.at[id]++;
-  }
-  mic_vec_free(&counts);
+  uint32_t *counts = mic_alloc((size_t)(rows + 1) * sizeof *counts); /* of each that differs */
+  for (uint32_t row = 0; row < rows; row++) repeats[row] = counts[take(&own, row)]++;
+  free(counts);
   release(&own);
 }
 
