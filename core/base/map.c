@@ -119,7 +119,7 @@ void mic_id_map_free(struct mic_id_map *ids) {
 uint64_t mic_hash(const void *bytes, size_t size) { return XXH3_64bits(bytes, size); }
 
 struct mic_digest mic_digest(const void *bytes, size_t size) {
-  XXH128_hash_t h = XXH3_128bits(bytes, size);
+  XXH128_hash_t h = XXH3_128bits_withSeed(bytes, size, mic_index_secret[0]);
   return (struct mic_digest){{(uint32_t)h.low64, (uint32_t)(h.low64 >> 32), (uint32_t)h.high64}};
 }
 

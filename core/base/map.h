@@ -32,7 +32,8 @@ uint32_t mic_map_intern(struct mic_map *map, uint64_t a, uint64_t b, uint32_t va
 bool mic_map_remove(struct mic_map *map, uint64_t a, uint64_t b);
 void mic_map_free(struct mic_map *map);
 
-/* A map from u32 to u32, of 8 bytes a slot: ids that the kernel gives to ours. */
+/* A map from u32 to u32, of 8 bytes a slot: ids that the kernel gives to ours.  MIC_NONE cannot be
+ * stored. */
 struct mic_id_map_slot {
   uint32_t key, value; /* value MIC_NONE: empty */
 };
@@ -65,7 +66,8 @@ void mic_interner_free(struct mic_interner *in);
 
 uint64_t mic_hash(const void *bytes, size_t size); /* XXH3, 64 bits */
 /* Stands for bytes of any length: 96 bits of XXH3, so that of 10^9 texts two meet with a chance of
- * 10^-11 (n^2 / 2^97). */
+ * 10^-11 (n^2 / 2^97).  Another one in each run, so that who makes a file cannot make them meet;
+ * nothing that is written may follow from it. */
 struct mic_digest {
   uint32_t words[3];
 };

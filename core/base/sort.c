@@ -53,6 +53,7 @@ static void sort_parts(struct sorting *s, char *at, size_t count) {
 
 void mic_sort(void *at, size_t count, size_t size, mic_sort_order *order) {
   struct sorting s = {size, order, mic_index_secret[0]};
+  if (size > MIC_SORT_SIZE_MAX) abort(); /* a fault of the caller, not of a file */
   for (size_t i = 1; i < count; i++) {
     if (order((char *)at + (i - 1) * size, (char *)at + i * size) <= 0) continue;
     sort_parts(&s, at, count);

@@ -143,12 +143,11 @@ static void write_threads(struct chrome *c) {
 
 /* ---- events ---- */
 
-static const char *bad_event(struct chrome *c, const char *why) {
+static void bad_event(struct chrome *c, const char *why) {
   if (!c->result->bad_events++) {
     c->result->first_bad = c->result->events;
     c->result->why = why;
   }
-  return why;
 }
 
 static uint32_t site_of(struct chrome *c, const struct event *e) {

@@ -16,7 +16,6 @@ enum {
   LINES_MAX = 1 << 24 /* of all locations: a short text could ask for as many as its square */
 };
 
-/* The writer's string of an index; 0 for null and for what is none. */
 static const struct mic_firefox_tables *texts(const struct mic_firefox *r) {
   return r->shared.strings.count ? &r->shared : &r->own;
 }
@@ -25,6 +24,7 @@ bool mic_firefox_has_string(const struct mic_firefox *r, int64_t index) {
   return index >= 0 && (uint64_t)index < texts(r)->strings.count;
 }
 
+/* The writer's string of an index; 0 for null and for what is none. */
 uint32_t mic_firefox_string(const struct mic_firefox *r, int64_t index) {
   return mic_firefox_has_string(r, index) ? texts(r)->strings.at[index] : 0;
 }

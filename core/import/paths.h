@@ -10,7 +10,8 @@
  *
  * Owns:    its arrays; the tables are borrowed.
  * Fails:   MIC_ELIMIT for samples of a path that weigh more than 2^64 - 1 together, and for rows
- * that are one in so many ways that comparing them would take minutes. Threads: no state.
+ *          that are one in so many ways that comparing them would take minutes.
+ * Threads: no state.
  */
 #ifndef MIC_IMPORT_PATHS_H
 #define MIC_IMPORT_PATHS_H

@@ -304,7 +304,7 @@ static void give_sample(struct mic_perfdata *p, struct mic_perfdata_event *event
 static uint64_t counter_of(const struct mic_perfdata *p, const struct mic_perfdata_event *event,
                            uint32_t tid) {
   if (!event->inherits) return 0;
-  uint32_t births = mic_map_get(&p->births, tid, 0);
+  uint32_t births = mic_id_map_get(&p->births, tid);
   return (births == MIC_NONE ? 1ULL : births + 1ULL) << 32 | tid;
 }
 
@@ -406,8 +406,8 @@ static void take_throttle(struct mic_perfdata *p, const struct mic_record *recor
 
 static void take_fork(struct mic_perfdata *p, const struct mic_record *record) {
   if (p->counts_threads) {
-    uint32_t births = mic_map_get(&p->births, record->tid, 0);
-    mic_map_put(&p->births, record->tid, 0, births == MIC_NONE ? 1 : births + 1);
+    uint32_t births = mic_id_map_get(&p->births, record->tid);
+    mic_id_map_put(&p->births, record->tid, births == MIC_NONE ? 1 : births + 1);
   }
   /* What perf made of /proc has the mappings that follow, not those of its parent. */
   if (record->misc & MISC_FORK_SYNTHETIC && record->pid != record->ppid) return;
@@ -536,7 +536,7 @@ static void release(struct mic_perfdata *p) {
   mic_vec_free(&p->events);
   mic_map_free(&p->by_id);
   mic_map_free(&p->counted_by_id);
-  mic_map_free(&p->births);
+  mic_id_map_free(&p->births);
   mic_vec_free(&p->counted);
   mic_interner_free(&p->paths);
   mic_vec_free(&p->build_ids);

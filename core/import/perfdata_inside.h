@@ -89,7 +89,7 @@ struct mic_perfdata {
   MIC_VEC(struct mic_perfdata_event) events;
   struct mic_map by_id;         /* an event's id -> its number */
   struct mic_map counted_by_id; /* an event's id, and which thread's -> its number among counted */
-  struct mic_map births;        /* a thread's id -> how often it was given, as far as is told */
+  struct mic_id_map births;     /* a thread's id -> how often it was given, as far as is told */
   bool counts_threads;          /* births are of use */
   MIC_VEC(uint64_t) counted; /* what events of PERF_SAMPLE_READ had counted at their last sample */
   struct mic_interner paths; /* of build IDs, by the same number */

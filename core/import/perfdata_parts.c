@@ -31,7 +31,7 @@ static bool folder_of(const struct mic_perfdata *p, char *out, size_t size) {
 /* N of "data.N", or -1. */
 static int64_t number_of(const char *name) {
   size_t digits = strspn(name + PREFIX, "0123456789");
-  bool plain = digits > 0 && digits <= 6 && !name[PREFIX + digits];
+  bool plain = digits > 0 && digits <= 6 && /* PARTS_MAX has 5 */ !name[PREFIX + digits];
   return plain && (digits == 1 || name[PREFIX] != '0') ? strtol(name + PREFIX, NULL, 10) : -1;
 }
 

@@ -356,12 +356,67 @@ static void passes_what_is_new(void **state) {
   assert_false(mic_perf_peek(&layout, w.bytes, w.size, &time_ns, &id, &type));
 }
 
+/* {value, enabled, running, id, lost}, or how many, {enabled, running}, {value, id, lost} of each.
+ */
+static void put_counts(struct writer *w, uint64_t format, uint32_t count) {
+  bool group = format & PERF_FORMAT_GROUP;
+  if (group) w64(w, count);
+  for (uint32_t i = 0; i < (group ? count : 1); i++) {
+    if (!group) w64(w, 100);
+    if (i == 0 && format & PERF_FORMAT_TOTAL_TIME_ENABLED) w64(w, 7001);
+    if (i == 0 && format & PERF_FORMAT_TOTAL_TIME_RUNNING) w64(w, 7002);
+    if (group) w64(w, 100 + i);
+    if (format & PERF_FORMAT_ID) w64(w, 500 + i);
+    if (format & PERF_FORMAT_LOST) w64(w, 9);
+  }
+}
+
+static void counts_are_read_in_every_format(void **state) {
+  static const struct mic_perf_layout counted = {
+    PERF_SAMPLE_IP | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN, 0, 0};
+  (void)state;
+  for (uint64_t format = 0; format < 32; format++) {
+    struct mic_perf_more more = {.read_format = format};
+    uint32_t count = format & PERF_FORMAT_GROUP ? 3 : 1;
+    struct writer w;
+    struct mic_record r;
+    begin(&w);
+    w64(&w, 0x1234);
+    put_counts(&w, format, count);
+    w64(&w, 1);
+    w64(&w, 0x5678);
+    end(&w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    assert_int_equal(mic_perf_decode_more(&counted, &more, w.bytes, w.size, &r, NULL), 0);
+    assert_int_equal(r.read_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+      uint64_t id;
+      assert_int_equal(mic_perf_read_value(&more, &r, i, &id), 100 + i);
+      assert_int_equal(id, format & PERF_FORMAT_ID ? 500 + i : 0);
+    }
+    /* What follows the counts is where it should be. */
+    assert_int_equal(r.ip_count, 1);
+    assert_memory_equal(r.ips, &(uint64_t){0x5678}, 8);
+    if (!(format & PERF_FORMAT_GROUP)) continue;
+    uint64_t many[] = {4, 1000, UINT64_MAX / 8, UINT64_MAX};
+    for (size_t k = 0; k < sizeof many / sizeof *many; k++) {
+      memcpy(w.bytes + 16, &many[k], 8);
+      assert_int_equal(mic_perf_decode_more(&counted, &more, w.bytes, w.size, &r, NULL),
+                       MIC_EFORMAT);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reads_samples),         cmocka_unit_test(refuses_bad_samples),
-    cmocka_unit_test(reads_chains_and_raw),  cmocka_unit_test(reads_mappings),
-    cmocka_unit_test(refuses_endless_names), cmocka_unit_test(reads_tasks),
-    cmocka_unit_test(reads_losses),          cmocka_unit_test(passes_what_is_new),
+    cmocka_unit_test(counts_are_read_in_every_format),
+    cmocka_unit_test(reads_samples),
+    cmocka_unit_test(refuses_bad_samples),
+    cmocka_unit_test(reads_chains_and_raw),
+    cmocka_unit_test(reads_mappings),
+    cmocka_unit_test(refuses_endless_names),
+    cmocka_unit_test(reads_tasks),
+    cmocka_unit_test(reads_losses),
+    cmocka_unit_test(passes_what_is_new),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,9 +82,10 @@ static int run(lua_State *L) {
   return 1;
 }
 
-/* Arrays that grow past 4 MiB lie in pages of their own, which grow in place and go when they are
- * freed.  glibc begins so at 128 KiB but raises the limit to 32 MiB with what is freed, and then
- * keeps copies of arrays that grew (mallopt(3), M_MMAP_THRESHOLD). */
+/* Arrays that grow past 4 MiB (less than half of the 8 MiB that a conversion may take beside its
+ * tables; blocks of rows and what packs them stay below) lie in pages of their own, which grow in
+ * place and go when they are freed.  glibc begins so at 128 KiB but raises the limit to 32 MiB with
+ * what is freed, and then keeps copies of arrays that grew (mallopt(3), M_MMAP_THRESHOLD). */
 static void keep_large_arrays_apart(void) { mallopt(M_MMAP_THRESHOLD, 4 << 20); }
 
 int main(int argc, char **argv) {

@@ -13,7 +13,7 @@
 #include "unwind/unwind.h"
 
 struct mic_mapping {
-  struct mic_code code;    /* first: mic_space_find hands out its address */
+  struct mic_code code;    /* first: mic_code_space_find hands out its address */
   struct mic_image *image; /* NULL: anonymous memory */
   uint64_t file_offset;
   uint64_t start_ns;

@@ -39,7 +39,7 @@ struct mic_stack_node {
   uint32_t parent, location;
 };
 
-/* A frame that was found below a node before: saves the two look-ups of the maps. */
+/* A frame that was found below a node before: saves two look-ups. */
 struct mic_stack_link {
   uint64_t offset;
   uint32_t parent, module;

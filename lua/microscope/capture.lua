@@ -273,7 +273,6 @@ function Capture:string(id)
   if bytes ~= nil then return ffi.string(bytes, size_at[0]) end
 end
 
-
 --- A string's bytes where the capture has them, and how many: a pointer that dies with close.  nil
 -- for an id that is none.  For what is handed to the core: names may have hundreds of MB.
 function Capture:bytes(id)

@@ -24,11 +24,11 @@ local function read(path, ctx)
 end
 
 local function write(cap, path, ctx)
-  local source = summary_query.cpu_source(cap)
+  local source = summary_query.cpu_source_id(cap)
   if not source then ctx.fail("it has no samples, so no stacks to fold") end
   return output.with(path, nil, function(out)
     local err, changed = core.new_error(), count_type()
-    local ok, why = core.check(C.mic_folded_write(cap:handle(), source.id, out:handle(), changed,
+    local ok, why = core.check(C.mic_folded_write(cap:handle(), source, out:handle(), changed,
       err), err)
     if not ok then return nil, why end
     if changed[0] > 0 then
