@@ -7,9 +7,8 @@
 --   count   frames of locations: numbers from 0 on
 --   first   FFI u32[locations + 1]: a location's frames are first[l] to first[l + 1] - 1
 --   each(fn)  calls fn(frame, number) in order, the reasons last: a frame is
---           {name=, rest=, file=, line=, start_line=, module=, location=, depth=, fn=, ending=}:
---           it is called by the string `name` (an id), if any, and the text `rest` behind it;
---           file, fn, module (rows) and lines are nil where they are not known
+--           {name=, rest=, file=, line=}: it is called by the string `name` (an id), if any, and
+--           the text `rest` behind it; file (a row) and line are nil where they are not known
 --   path(stack, room)  the numbers of a stack's frames into room.at, an FFI u32[] that grows
 --           (frames.room() makes it), the innermost first; how many there are
 
@@ -29,40 +28,22 @@ M.NONE = NONE
 local u32 = ffi.typeof("uint32_t[?]")
 
 -- The functions of lines, innermost first as the table has them.
-local function line_frame(cap, i, l)
-  local fn = cap:array("lines", "function")[i]
+local function line_frame(cap, i)
   local file, line = cap:array("lines", "file")[i], cap:array("lines", "line")[i]
-  local module = cap:array("functions", "module")[fn]
-  local start_line = cap:array("functions", "line")[fn]
-  if module == NONE then module = cap:array("locations", "module")[l] end
   return {
-    name = cap:array("functions", "name")[fn],
+    name = cap:array("functions", "name")[cap:array("lines", "function")[i]],
     file = file ~= NONE and file or nil,
     line = line ~= 0 and line or nil,
-    start_line = start_line ~= 0 and start_line or nil,
-    module = module ~= NONE and module or nil,
-    location = l,
-    depth = cap:array("lines", "depth")[i],
-    fn = fn,
   }
 end
 
 -- A place without a function, by the name that reports give it.
 local function place_frame(cap, l)
-  local module = cap:array("locations", "module")[l]
   local name, rest = keys_query.place_parts(cap, l)
-  return {
-    name = name,
-    rest = rest,
-    module = module ~= NONE and module or nil,
-    location = l,
-    depth = 0,
-  }
+  return { name = name, rest = rest }
 end
 
-local function reason_frame(ending)
-  return { rest = "[" .. ends_query.reason(ending) .. "]", depth = 0, ending = ending }
-end
+local function reason_frame(ending) return { rest = "[" .. ends_query.reason(ending) .. "]" } end
 
 -- How many frames each location has, added up.
 local function count_frames(location, lines, kind, locations, first)
@@ -98,7 +79,7 @@ local function each_frame(cap, frames, fn)
       number = number + 1
     else
       for i = at - 1, from, -1 do
-        fn(line_frame(cap, i, l), number)
+        fn(line_frame(cap, i), number)
         number = number + 1
       end
     end
