@@ -34,6 +34,11 @@ void mic_drop(void *at, size_t size);
     size_t room;   \
   }
 #define mic_vec_reserve(v, n) ((v)->at = mic_vec_grow_((v)->at, &(v)->room, (n), sizeof *(v)->at))
+/* Room for exactly n, not fewer than there are. */
+#define mic_vec_fit(v, n) \
+  ((v)->at = mic_realloc((v)->at, (size_t)(n) * sizeof *(v)->at), (v)->room = (n))
+/* Room for n where there is none: for many arrays that stay as small, as else there is for 16. */
+#define mic_vec_begin(v, n) ((v)->room ? (void)0 : (void)mic_vec_fit(v, n))
 /* The address of a new, uninitialised last element. */
 #define mic_vec_push(v)                                                            \
   (((v)->count == (v)->room ? (void)mic_vec_reserve(v, (v)->count + 1) : (void)0), \

@@ -24,10 +24,7 @@ struct mic_edge_counts {
 
 /* Where the next mark goes: many tracks have one only. */
 static inline struct mic_lane_zone *mic_mark_push(mic_lane_zones *marks) {
-  if (!marks->at) {
-    marks->at = mic_alloc(sizeof *marks->at);
-    marks->room = 1;
-  }
+  mic_vec_begin(marks, 1);
   return mic_vec_push(marks);
 }
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 1 }; /* mappings: a short process may have but one of code */
-
 struct place {
   size_t part, at;
 };
@@ -88,10 +86,7 @@ static struct place take_off(struct mic_code_space *maps, struct place place, si
 
 /* A new part behind one. */
 static mic_mappings *add_part(struct mic_code_space *maps, size_t number) {
-  if (!maps->parts.room) {
-    maps->parts.at = mic_alloc(sizeof *maps->parts.at);
-    maps->parts.room = 1;
-  }
+  mic_vec_begin(&maps->parts, 1); /* a short process has but one mapping of code */
   *mic_vec_push(&maps->parts) = (mic_mappings){0};
   mic_mappings *part = &maps->parts.at[number];
   memmove(part + 1, part, (maps->parts.count - 1 - number) * sizeof *part);
@@ -109,8 +104,7 @@ static void split(struct mic_code_space *maps, size_t number) {
   upper->count = lower->count - half;
   memcpy(upper->at, &lower->at[half], upper->count * sizeof *upper->at);
   lower->count = half;
-  lower->at = mic_realloc(lower->at, half * sizeof *lower->at);
-  lower->room = half;
+  mic_vec_fit(lower, half);
 }
 
 /* Puts mappings in front of those at a place. */
@@ -122,10 +116,7 @@ static void put(struct mic_code_space *maps, struct place place, const struct mi
     place.at = maps->parts.at[place.part].count;
   }
   mic_mappings *part = &maps->parts.at[place.part];
-  if (!part->room && count <= FIRST_ROOM) {
-    part->at = mic_alloc(FIRST_ROOM * sizeof *part->at);
-    part->room = FIRST_ROOM;
-  }
+  mic_vec_begin(part, count);
   mic_vec_reserve(part, part->count + count);
   memmove(&part->at[place.at + count], &part->at[place.at],
           (part->count - place.at) * sizeof *part->at);
