@@ -52,11 +52,14 @@ local function flush(out)
   C.mic_output_write(out._handle[0], text, #text)
 end
 
+-- A write that failed is no fault of the code that wrote (plugins.passes).
+local Failed = { passes = true, __tostring = function(self) return self.message end }
+
 local function hand_over(out)
   flush(out)
   if C.mic_output_failed(out._handle[0]) ~= 0 then
     local _, err = out:finish()
-    error(err, 0)
+    error(setmetatable(err, Failed), 0)
   end
 end
 

@@ -149,6 +149,13 @@ describe("convert to JSON:", function()
     end)
   end)
 
+  it("says what a full disk says, and of no code", function()
+    for _, format in ipairs { "chrome", "speedscope", "firefox" } do
+      local said = kit.refused(folder, "--to " .. format .. " a.usprof /dev/full")
+      assert.equal("microscope convert: writing /dev/full: No space left on device\n", said)
+    end
+  end)
+
   it("gives those an id of their own that have another's", function()
     made.capture(folder .. "/ids.usprof", {
       processes = { { pid = 7 }, { pid = 7 }, { pid = 2 ^ 22 }, { pid = 7 } },
