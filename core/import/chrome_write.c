@@ -16,7 +16,7 @@ struct writing {
 
 static void put(struct writing *w, const char *text) { mic_pack_put(&w->out, text, strlen(text)); }
 
-static void put_name(struct writing *w, const struct mic_frame *frame) {
+static void put_name(struct writing *w, const struct mic_shown_frame *frame) {
   if (frame->location == MIC_NONE)
     mic_frame_text_end(&w->out, frame->end);
   else if (frame->line == MIC_NONE)
@@ -27,7 +27,7 @@ static void put_name(struct writing *w, const struct mic_frame *frame) {
 
 static void put_node(void *data, uint32_t node, uint32_t parent, uint32_t number) {
   struct writing *w = data;
-  struct mic_frame frame = mic_frames_at(&w->frames, number);
+  struct mic_shown_frame frame = mic_frames_at(&w->frames, number);
   uint32_t module = mic_frames_module(&w->frames, &frame);
   put(w, node ? ",\n\"" : "\n\"");
   mic_frame_text_number(&w->out, node);

@@ -15,15 +15,14 @@
 #include "import/frames.h"
 #include "import/pack.h"
 
-enum { USER = 1, REASON = 2 }; /* categories, as firefox.lua has them */
-enum { LIBRARY = 1 };          /* a type of resources */
-enum { A_LINE = 64 };          /* values */
+enum { LIBRARY = 1 }; /* a type of resources */
+enum { A_LINE = 64 }; /* values */
 
 /* What a string of the profile is: one of the capture, what a place without a function is called,
  * or an end. */
 enum string_kind { OF_CAPTURE = 0, OF_PLACE = 1, OF_END = 2 };
 
-struct mic_firefox_tables {
+struct mic_firefox_shared {
   const struct mic_capture *cap;
   struct mic_tables t;
   struct mic_frames frames;
@@ -45,26 +44,27 @@ struct mic_firefox_tables {
 
 /* --- strings and functions ----------------------------------------------------------------- */
 
-static uint32_t add_string(struct mic_firefox_tables *s, enum string_kind kind, uint32_t ref) {
+static uint32_t add_string(struct mic_firefox_shared *s, enum string_kind kind, uint32_t ref) {
   *mic_vec_push(&s->kinds) = (uint8_t)kind;
   *mic_vec_push(&s->refs) = ref;
   return (uint32_t)s->refs.count - 1;
 }
 
-MIC_EXPORT uint32_t mic_firefox_tables_string(struct mic_firefox_tables *s, uint32_t id) {
+MIC_EXPORT uint32_t mic_firefox_shared_string(struct mic_firefox_shared *s, uint32_t id) {
   if (!s->strings[id]) s->strings[id] = add_string(s, OF_CAPTURE, id) + 1;
   return s->strings[id] - 1;
 }
 
 /* Addresses beyond 2^53 are none here, as readers in JavaScript would take others for them. */
-static bool is_addressed(const struct mic_firefox_tables *s, uint32_t location, uint32_t module) {
+static bool is_addressed(const struct mic_firefox_shared *s, uint32_t location, uint32_t module) {
   uint8_t kind = s->t.locations.kind[location];
   return module != MIC_NONE && (kind == MIC_LOCATION_NATIVE || kind == MIC_LOCATION_SIGNAL) &&
          s->t.locations.offset[location] < 1ULL << 53;
 }
 
 /* The library that a function is put in: the one that its address is an address of. */
-static uint32_t library_of(const struct mic_firefox_tables *s, const struct mic_frame *frame) {
+static uint32_t library_of(const struct mic_firefox_shared *s,
+                           const struct mic_shown_frame *frame) {
   uint32_t module = mic_frames_module(&s->frames, frame);
   if (frame->location != MIC_NONE && is_addressed(s, frame->location, module))
     module = s->t.locations.module[frame->location];
@@ -75,8 +75,8 @@ struct function_key {
   uint32_t name, file, module;
 };
 
-static struct function_key key_of(const struct mic_firefox_tables *s, uint32_t line) {
-  struct mic_frame frame = {.location = s->t.lines.location[line], .line = line};
+static struct function_key key_of(const struct mic_firefox_shared *s, uint32_t line) {
+  struct mic_shown_frame frame = {.location = s->t.lines.location[line], .line = line};
   return (struct function_key){s->t.functions.name[s->t.lines.function[line]],
                                s->t.lines.file[line], library_of(s, &frame)};
 }
@@ -86,12 +86,12 @@ static uint32_t hash_of_key(struct function_key key) {
 }
 
 static uint32_t hash_of(const void *keys, uint32_t id) {
-  const struct mic_firefox_tables *s = keys;
+  const struct mic_firefox_shared *s = keys;
   return hash_of_key(key_of(s, s->lines.at[id]));
 }
 
 /* The function of a name, file and library, made once. */
-static uint32_t function_of(struct mic_firefox_tables *s, uint32_t line) {
+static uint32_t function_of(struct mic_firefox_shared *s, uint32_t line) {
   struct function_key key = key_of(s, line);
   uint32_t hash = hash_of_key(key);
   uint64_t at;
@@ -108,16 +108,16 @@ static uint32_t function_of(struct mic_firefox_tables *s, uint32_t line) {
 }
 
 /* Files are numbered by the functions that name them. */
-static void number_file(struct mic_firefox_tables *s, uint32_t file) {
+static void number_file(struct mic_firefox_shared *s, uint32_t file) {
   if (file == MIC_NONE || s->source[file]) return;
   s->source[file] = ++s->sources;
   *mic_vec_push(&s->files) = file;
 }
 
-static void number(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void number(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   if (frame->line != MIC_NONE) {
-    mic_firefox_tables_string(s, s->t.functions.name[s->t.lines.function[frame->line]]);
+    mic_firefox_shared_string(s, s->t.functions.name[s->t.lines.function[frame->line]]);
     s->function[frame->number] = function_of(s, frame->line);
     number_file(s, s->t.lines.file[frame->line]);
     return;
@@ -131,56 +131,56 @@ static void number(void *data, const struct mic_frame *frame) {
 
 /* --- values -------------------------------------------------------------------------------- */
 
-static void put(struct mic_firefox_tables *s, const char *text) {
+static void put(struct mic_firefox_shared *s, const char *text) {
   mic_pack_put(&s->out, text, strlen(text));
 }
 
-static void put_number(struct mic_firefox_tables *s, uint64_t number) {
+static void put_number(struct mic_firefox_shared *s, uint64_t number) {
   mic_frame_text_number(&s->out, number);
 }
 
-static void begin_column(struct mic_firefox_tables *s, const char *name) {
+static void begin_column(struct mic_firefox_shared *s, const char *name) {
   put(s, "\"");
   put(s, name);
   put(s, "\":[");
   s->values = s->functions = 0;
 }
-static void end_column(struct mic_firefox_tables *s) { put(s, "],\n"); }
+static void end_column(struct mic_firefox_shared *s) { put(s, "],\n"); }
 
-static void next_value(struct mic_firefox_tables *s) {
+static void next_value(struct mic_firefox_shared *s) {
   if (s->values) put(s, s->values % A_LINE == 0 ? ",\n" : ",");
   s->values++;
 }
-static void put_value(struct mic_firefox_tables *s, uint64_t number) {
+static void put_value(struct mic_firefox_shared *s, uint64_t number) {
   next_value(s);
   put_number(s, number);
 }
-static void put_word(struct mic_firefox_tables *s, const char *word) {
+static void put_word(struct mic_firefox_shared *s, const char *word) {
   next_value(s);
   put(s, word);
 }
 /* A number, or a word for none. */
-static void put_row(struct mic_firefox_tables *s, uint32_t row, const char *none) {
+static void put_row(struct mic_firefox_shared *s, uint32_t row, const char *none) {
   if (row == MIC_NONE)
     put_word(s, none);
   else
     put_value(s, row);
 }
 
-static void same_column(struct mic_firefox_tables *s, const char *name, uint64_t count,
+static void same_column(struct mic_firefox_shared *s, const char *name, uint64_t count,
                         const char *word) {
   begin_column(s, name);
   for (uint64_t i = 0; i < count; i++) put_word(s, word);
   end_column(s);
 }
 
-static void column(struct mic_firefox_tables *s, const char *name, mic_frames_told *told) {
+static void column(struct mic_firefox_shared *s, const char *name, mic_frames_told *told) {
   begin_column(s, name);
   mic_frames_each(&s->frames, told, s);
   end_column(s);
 }
 
-static void put_length(struct mic_firefox_tables *s, uint64_t count) {
+static void put_length(struct mic_firefox_shared *s, uint64_t count) {
   put(s, "\"length\":");
   put_number(s, count);
   put(s, "},\n");
@@ -197,7 +197,7 @@ static void put_node_prefix(void *data, uint32_t node, uint32_t parent, uint32_t
   put_row(data, parent, "null");
 }
 
-static void write_stacks(struct mic_firefox_tables *s) {
+static void write_stacks(struct mic_firefox_shared *s) {
   put(s, "{\"stackTable\":{");
   begin_column(s, "frame");
   mic_frames_each_node(&s->frames, s->nodes, put_node_frame, s);
@@ -208,8 +208,8 @@ static void write_stacks(struct mic_firefox_tables *s) {
   put_length(s, s->node_count);
 }
 
-static void put_address(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_address(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   if (frame->location != MIC_NONE &&
       is_addressed(s, frame->location, mic_frames_module(&s->frames, frame)))
     put_value(s, s->t.locations.offset[frame->location]);
@@ -217,25 +217,25 @@ static void put_address(void *data, const struct mic_frame *frame) {
     put_word(s, "-1");
 }
 /* 0 for the function that holds the code, counting up to the innermost that was inlined. */
-static void put_depth(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_depth(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   bool of_code = frame->location != MIC_NONE;
   put_value(s, of_code ? frame->number - s->frames.first[frame->location] : 0);
 }
-static void put_category(void *data, const struct mic_frame *frame) {
-  put_value(data, frame->location == MIC_NONE ? REASON : USER);
+static void put_category(void *data, const struct mic_shown_frame *frame) {
+  put_value(data, frame->location == MIC_NONE ? MIC_FIREFOX_REASON : MIC_FIREFOX_USER);
 }
-static void put_function(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_function(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   put_value(s, s->function[frame->number]);
 }
-static void put_line(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_line(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   uint32_t line = frame->line == MIC_NONE ? 0 : s->t.lines.line[frame->line];
   put_row(s, line ? line : MIC_NONE, "null");
 }
 
-static void write_frames(struct mic_firefox_tables *s) {
+static void write_frames(struct mic_firefox_shared *s) {
   uint64_t count = (uint64_t)s->frames.count + s->frames.ends;
   put(s, "\"frameTable\":{");
   column(s, "address", put_address);
@@ -253,15 +253,15 @@ static void write_frames(struct mic_firefox_tables *s) {
 /* --- functions and what they name ---------------------------------------------------------- */
 
 /* Whether a frame is the one that a function is made of. */
-static bool is_next(struct mic_firefox_tables *s, const struct mic_frame *frame) {
+static bool is_next(struct mic_firefox_shared *s, const struct mic_shown_frame *frame) {
   if (s->function[frame->number] != s->functions) return false;
   s->functions++;
   return true;
 }
 
 /* Strings of places and ends stand in the order of their frames. */
-static void put_name(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_name(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   if (!is_next(s, frame)) return;
   if (frame->line != MIC_NONE) {
     put_value(s, s->strings[s->t.functions.name[s->t.lines.function[frame->line]]] - 1);
@@ -270,25 +270,25 @@ static void put_name(void *data, const struct mic_frame *frame) {
   while (s->kinds.at[s->strings_passed] == OF_CAPTURE) s->strings_passed++;
   put_value(s, s->strings_passed++);
 }
-static void put_resource(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_resource(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   if (is_next(s, frame)) put_row(s, library_of(s, frame), "-1");
 }
-static void put_source(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_source(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   if (!is_next(s, frame)) return;
   uint32_t file = frame->line == MIC_NONE ? MIC_NONE : s->t.lines.file[frame->line];
   put_row(s, file == MIC_NONE ? MIC_NONE : s->source[file] - 1, "null");
 }
-static void put_start(void *data, const struct mic_frame *frame) {
-  struct mic_firefox_tables *s = data;
+static void put_start(void *data, const struct mic_shown_frame *frame) {
+  struct mic_firefox_shared *s = data;
   if (!is_next(s, frame)) return;
   uint32_t line =
     frame->line == MIC_NONE ? 0 : s->t.functions.line[s->t.lines.function[frame->line]];
   put_row(s, line ? line : MIC_NONE, "null");
 }
 
-static void write_functions(struct mic_firefox_tables *s) {
+static void write_functions(struct mic_firefox_shared *s) {
   put(s, "\"funcTable\":{");
   s->strings_passed = 0;
   column(s, "name", put_name);
@@ -301,7 +301,7 @@ static void write_functions(struct mic_firefox_tables *s) {
   put_length(s, s->function_count);
 }
 
-static void write_resources(struct mic_firefox_tables *s) {
+static void write_resources(struct mic_firefox_shared *s) {
   uint32_t count = (uint32_t)s->t.modules.rows;
   char type[16];
   snprintf(type, sizeof type, "%d", LIBRARY);
@@ -311,19 +311,19 @@ static void write_resources(struct mic_firefox_tables *s) {
   end_column(s);
   begin_column(s, "name");
   for (uint32_t i = 0; i < count; i++)
-    put_value(s, mic_firefox_tables_string(s, s->t.modules.name[i]));
+    put_value(s, mic_firefox_shared_string(s, s->t.modules.name[i]));
   end_column(s);
   same_column(s, "host", count, "null");
   same_column(s, "type", count, type);
   put_length(s, count);
 }
 
-static void write_sources(struct mic_firefox_tables *s) {
+static void write_sources(struct mic_firefox_shared *s) {
   put(s, "\"sources\":{");
   same_column(s, "uuid", s->sources, "null");
   begin_column(s, "filename");
   for (uint32_t i = 0; i < s->sources; i++)
-    put_value(s, mic_firefox_tables_string(s, s->t.files.path[s->files.at[i]]));
+    put_value(s, mic_firefox_shared_string(s, s->t.files.path[s->files.at[i]]));
   end_column(s);
   put_length(s, s->sources);
 }
@@ -332,7 +332,7 @@ static void write_sources(struct mic_firefox_tables *s) {
 
 /* A place that no function is known of.  What is known by its address alone is called by that, as
  * the format does it. */
-static void put_place(struct mic_firefox_tables *s, uint32_t location) {
+static void put_place(struct mic_firefox_shared *s, uint32_t location) {
   if (s->t.locations.kind[location] == MIC_LOCATION_NATIVE &&
       is_addressed(s, location, s->t.locations.module[location]))
     mic_frame_text_hex(&s->out, "", s->t.locations.offset[location], "");
@@ -340,7 +340,7 @@ static void put_place(struct mic_firefox_tables *s, uint32_t location) {
     mic_frame_text_place(&s->out, s->cap, &s->t, location);
 }
 
-static void write_strings(struct mic_firefox_tables *s) {
+static void write_strings(struct mic_firefox_shared *s) {
   put(s, "\"stringArray\":[");
   for (size_t i = 0; i < s->refs.count; i++) {
     put(s, i ? ",\n\"" : "\n\"");
@@ -356,8 +356,8 @@ static void write_strings(struct mic_firefox_tables *s) {
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
-MIC_EXPORT struct mic_firefox_tables *mic_firefox_tables_new(const struct mic_capture *cap) {
-  struct mic_firefox_tables *s = mic_alloc(sizeof *s);
+MIC_EXPORT struct mic_firefox_shared *mic_firefox_shared_new(const struct mic_capture *cap) {
+  struct mic_firefox_shared *s = mic_alloc(sizeof *s);
   s->cap = cap;
   s->t = mic_tables_of(cap);
   mic_frames_of(&s->t, &s->frames);
@@ -366,7 +366,7 @@ MIC_EXPORT struct mic_firefox_tables *mic_firefox_tables_new(const struct mic_ca
   return s;
 }
 
-MIC_EXPORT void mic_firefox_tables_free(struct mic_firefox_tables *s) {
+MIC_EXPORT void mic_firefox_shared_free(struct mic_firefox_shared *s) {
   if (!s) return;
   mic_frames_free(&s->frames);
   free(s->nodes);
@@ -382,11 +382,11 @@ MIC_EXPORT void mic_firefox_tables_free(struct mic_firefox_tables *s) {
   free(s);
 }
 
-MIC_EXPORT const uint32_t *mic_firefox_tables_stacks(const struct mic_firefox_tables *s) {
+MIC_EXPORT const uint32_t *mic_firefox_shared_stacks(const struct mic_firefox_shared *s) {
   return s->nodes;
 }
 
-MIC_EXPORT void mic_firefox_tables_write(struct mic_firefox_tables *s, struct mic_output *output) {
+MIC_EXPORT void mic_firefox_shared_write(struct mic_firefox_shared *s, struct mic_output *output) {
   size_t frames = (size_t)s->frames.count + s->frames.ends;
   s->function = mic_realloc(NULL, (frames + 1) * sizeof *s->function);
   s->source = mic_alloc((size_t)(s->t.files.rows + 1) * sizeof *s->source);

@@ -48,9 +48,9 @@ static uint64_t find(const uint32_t *values, uint64_t count, uint32_t value) {
   return low;
 }
 
-struct mic_frame mic_frames_at(const struct mic_frames *frames, uint32_t number) {
+struct mic_shown_frame mic_frames_at(const struct mic_frames *frames, uint32_t number) {
   const struct mic_tables *t = frames->t;
-  struct mic_frame frame = {.number = number, .location = MIC_NONE, .line = MIC_NONE};
+  struct mic_shown_frame frame = {.number = number, .location = MIC_NONE, .line = MIC_NONE};
   if (number >= frames->count) {
     frame.end = frames->end[number - frames->count];
     return frame;
@@ -64,7 +64,7 @@ struct mic_frame mic_frames_at(const struct mic_frames *frames, uint32_t number)
   return frame;
 }
 
-uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_frame *frame) {
+uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_shown_frame *frame) {
   const struct mic_tables *t = frames->t;
   uint32_t module = MIC_NONE;
   if (frame->line != MIC_NONE) module = t->functions.module[t->lines.function[frame->line]];
@@ -75,7 +75,7 @@ uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_fra
 
 void mic_frames_each(const struct mic_frames *frames, mic_frames_told *told, void *data) {
   const struct mic_tables *t = frames->t;
-  struct mic_frame frame = {.number = 0};
+  struct mic_shown_frame frame = {.number = 0};
   uint32_t at = 0;
   for (uint32_t l = 0; l < t->locations.rows; l++) {
     uint32_t from = at;

@@ -13,7 +13,7 @@
 
 #include "import/tables.h"
 
-struct mic_frame {
+struct mic_shown_frame {
   uint32_t number;
   uint32_t location; /* MIC_NONE: the end of stacks */
   uint32_t line;     /* row of lines; MIC_NONE: no function is known */
@@ -29,16 +29,16 @@ struct mic_frames {
   uint32_t end_number[256]; /* by the end: its place among them; MIC_NONE: reports say nothing */
 };
 
-typedef void mic_frames_told(void *data, const struct mic_frame *frame);
+typedef void mic_frames_told(void *data, const struct mic_shown_frame *frame);
 /* A node of the tree; parent MIC_NONE: an outermost frame's. */
 typedef void mic_frames_node(void *data, uint32_t node, uint32_t parent, uint32_t number);
 
 void mic_frames_of(const struct mic_tables *t, struct mic_frames *out);
 void mic_frames_free(struct mic_frames *frames);
 /* A frame by its number, which there must be. */
-struct mic_frame mic_frames_at(const struct mic_frames *frames, uint32_t number);
+struct mic_shown_frame mic_frames_at(const struct mic_frames *frames, uint32_t number);
 /* The module of a frame's function, which is its location's where none is known; MIC_NONE: none. */
-uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_frame *frame);
+uint32_t mic_frames_module(const struct mic_frames *frames, const struct mic_shown_frame *frame);
 void mic_frames_each(const struct mic_frames *frames, mic_frames_told *told, void *data);
 
 /* The node of each stack, MIC_NONE for one without frames, and how many nodes there are.  The

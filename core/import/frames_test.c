@@ -44,12 +44,12 @@ static struct mic_tables tables(void) {
 struct seen {
   const struct mic_frames *frames;
   uint32_t count;
-  struct mic_frame frame[ALL];
+  struct mic_shown_frame frame[ALL];
 };
 
-static void note(void *data, const struct mic_frame *frame) {
+static void note(void *data, const struct mic_shown_frame *frame) {
   struct seen *seen = data;
-  struct mic_frame at = mic_frames_at(seen->frames, frame->number);
+  struct mic_shown_frame at = mic_frames_at(seen->frames, frame->number);
   assert_int_equal(seen->count, frame->number);
   assert_int_equal(frame->location, at.location);
   assert_int_equal(frame->line, at.line);

@@ -70,7 +70,8 @@ static struct place take_off(struct mic_code_space *maps, struct place place, si
   while (count) {
     mic_mappings *part = &maps->parts.at[place.part];
     size_t here = part->count - place.at, off = here < count ? here : count;
-    memmove(&part->at[place.at], &part->at[place.at + off], (here - off) * sizeof *part->at);
+    if (here > off)
+      memmove(&part->at[place.at], &part->at[place.at + off], (here - off) * sizeof *part->at);
     part->count -= off;
     count -= off;
     if (!part->count) {

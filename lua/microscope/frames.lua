@@ -23,8 +23,6 @@ local M = {}
 local NONE = capture.NONE
 local SIGNAL = 1 -- MIC_LOCATION_SIGNAL
 
-M.NONE = NONE
-
 local u32 = ffi.typeof("uint32_t[?]")
 
 -- The functions of lines, innermost first as the table has them.

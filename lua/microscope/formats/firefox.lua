@@ -22,9 +22,12 @@ local NONE = capture.NONE
 local VERSION = 60
 local GECKO_VERSION = 24 -- of the fields of meta that both formats have
 
--- Categories, by number, as core/import/firefox_write.c has them too; those of zones follow.
-local OTHER = 0
-local CATEGORIES = { { "Other", "grey" }, { "User", "yellow" }, { "Stack ends short", "red" } }
+-- Categories by number; those of zones follow.
+local CATEGORIES = {
+  [C.MIC_FIREFOX_OTHER] = { "Other", "grey" },
+  [C.MIC_FIREFOX_USER] = { "User", "yellow" },
+  [C.MIC_FIREFOX_REASON] = { "Stack ends short", "red" },
+}
 
 local SCHEMA = '[{"name":"zone","tooltipLabel":"{marker.name}","tableLabel":"{marker.name}",'
   .. '"chartLabel":"{marker.name}","display":["marker-chart","marker-table","timeline-overview"],'
@@ -79,11 +82,11 @@ local function categories_of(cap)
   local seen = u32(cap:rows("strings") + 1) -- numbers with 1 added
   for s = 0, sites - 1 do
     local id = category[s]
-    if seen[id] == 0 and cap:size(id) == 0 then seen[id] = OTHER + 1 end
+    if seen[id] == 0 and cap:size(id) == 0 then seen[id] = C.MIC_FIREFOX_OTHER + 1 end
     if seen[id] == 0 then
       out.names[out.count] = id
       out.count = out.count + 1
-      seen[id] = #CATEGORIES + out.count
+      seen[id] = C.MIC_FIREFOX_CATEGORIES + out.count
     end
     out.of_site[s] = seen[id] - 1
   end
@@ -91,13 +94,17 @@ local function categories_of(cap)
 end
 
 local function write_categories(cap, categories, out)
-  local function write(i, color, id, text)
-    out:write(i > 1 and "," or "", '{"name":', output.json(cap, id, text), ',"color":"', color,
+  local function write(number, color, id, text)
+    out:write(number > 0 and "," or "", '{"name":', output.json(cap, id, text), ',"color":"', color,
       '","subcategories":["Other"]}')
   end
   out:write('"categories":[')
-  for i, c in ipairs(CATEGORIES) do write(i, c[2], nil, c[1]) end
-  for i = 0, categories.count - 1 do write(#CATEGORIES + 1, "blue", categories.names[i]) end
+  for number = 0, C.MIC_FIREFOX_CATEGORIES - 1 do
+    write(number, CATEGORIES[number][2], nil, CATEGORIES[number][1])
+  end
+  for i = 0, categories.count - 1 do
+    write(C.MIC_FIREFOX_CATEGORIES + i, "blue", categories.names[i])
+  end
   out:write("]")
 end
 
@@ -150,7 +157,7 @@ local function write_markers(cap, thread, parts, out)
   out:write('"markers":{')
   column(out, "data", count, function(i) return parts.data_of(site[rows[from + i]]) end)
   column(out, "name", count, function(i)
-    return C.mic_firefox_tables_string(parts.tables, name[site[rows[from + i]]])
+    return C.mic_firefox_shared_string(parts.tables, name[site[rows[from + i]]])
   end)
   column(out, "startTime", count, function(i) return millis(start[rows[from + i]]) end)
   column(out, "endTime", count, function(i)
@@ -218,9 +225,9 @@ local function write_meta(cap, source, categories, out)
 end
 
 local function write_all(cap, source, out)
-  local tables = ffi.gc(C.mic_firefox_tables_new(cap:handle()), C.mic_firefox_tables_free)
+  local tables = ffi.gc(C.mic_firefox_shared_new(cap:handle()), C.mic_firefox_shared_free)
   local categories = categories_of(cap)
-  local parts = { tables = tables, stacks = C.mic_firefox_tables_stacks(tables),
+  local parts = { tables = tables, stacks = C.mic_firefox_shared_stacks(tables),
     of_site = categories.of_site, samples = frames_query.by_thread(cap, source.id),
     zones = zones_by_thread(cap), repeated = repeated_pids(cap) }
   parts.weight_type, parts.weight_of = weighing(cap, source)
@@ -238,9 +245,9 @@ local function write_all(cap, source, out)
   end
   -- Last, as they hold all strings.
   out:write('],\n"shared":')
-  C.mic_firefox_tables_write(tables, out:handle())
+  C.mic_firefox_shared_write(tables, out:handle())
   out:write(',\n"pages":[],"counters":[]}\n')
-  C.mic_firefox_tables_free(ffi.gc(tables, nil))
+  C.mic_firefox_shared_free(ffi.gc(tables, nil))
 end
 
 -- What reading left out: a field of the result and what it counts.
