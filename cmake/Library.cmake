@@ -23,6 +23,9 @@ add_custom_command(OUTPUT "${cdef_lua}" "${cdef_c}"
 
 # The modules' objects, not their archives: what only Lua calls must be kept.
 add_library(mic_library SHARED "${cdef_c}" ${objects})
+# Its handlers of signals stay in place: LuaJIT unloads libraries when it closes, and a signal that
+# comes then would find no code.
+target_link_options(mic_library PRIVATE -Wl,-z,nodelete)
 set_target_properties(mic_library PROPERTIES OUTPUT_NAME microscope
   LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 target_link_libraries(mic_library PRIVATE ${libraries} mic_flags)
