@@ -67,11 +67,12 @@ static int map(struct mic_perfdata *p, struct mic_perfdata_part *part, const cha
     return mic_fail_sys(err, "reading %.180s", path);
   if (!regular && !p->result->left_files++)
     snprintf(p->result->left_file, sizeof p->result->left_file, "%.90s", part->name);
-  if (regular && st.st_size) code = mic_guard_map(fd, (size_t)st.st_size, path, &part->guard, err);
+  if (regular && st.st_size) {
+    code = mic_guard_map(fd, (size_t)st.st_size, path, &part->guard, err);
+    if (!code) part->bytes = mic_guard_bytes(part->guard);
+    if (!code) part->past = (uint64_t)st.st_size;
+  }
   if (fd >= 0) close(fd);
-  if (!part->guard) return code;
-  part->bytes = mic_guard_bytes(part->guard);
-  part->past = (uint64_t)st.st_size;
   return code;
 }
 
