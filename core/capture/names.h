@@ -19,6 +19,8 @@ const char *mic_end_text(uint32_t end);
 const char *mic_end_advice(uint32_t end);
 /* 1 when stacks with this end are whole: nothing called their outermost frame. */
 int32_t mic_end_is_whole(uint32_t end);
+/* 1 when nothing is said of the end where a stack begins: it is whole, or not stated. */
+int32_t mic_end_is_silent(uint32_t end);
 /* 1 when locations of this kind are code of a module, whatever their offsets count from. */
 int32_t mic_location_in_module(uint32_t kind);
 /* ffi:end */

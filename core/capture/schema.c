@@ -112,6 +112,10 @@ MIC_EXPORT int32_t mic_end_is_whole(uint32_t end) {
   return end == MIC_END_OUTERMOST || end == MIC_END_ENTRY || end == MIC_END_NO_CALLER;
 }
 
+MIC_EXPORT int32_t mic_end_is_silent(uint32_t end) {
+  return mic_end_is_whole(end) || end == MIC_END_NOT_STATED;
+}
+
 MIC_EXPORT int32_t mic_location_in_module(uint32_t kind) {
   return kind == MIC_LOCATION_NATIVE || kind == MIC_LOCATION_FILE || kind == MIC_LOCATION_RELATIVE;
 }

@@ -127,7 +127,7 @@ static void put_frames(struct writing *w, uint32_t location, bool is_first) {
 /* A silent end is none that a reader of the line would want to know. */
 static bool put_end(struct writing *w, uint8_t end) {
   char name[MIC_END_NAME_SIZE];
-  if (mic_end_is_whole(end) || end == MIC_END_NOT_STATED) return false;
+  if (mic_end_is_silent(end)) return false;
   mic_tables_end_name(end, name);
   put_text(w, name);
   return true;

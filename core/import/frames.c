@@ -12,7 +12,7 @@ static void find_ends(struct mic_frames *out) {
   for (uint64_t i = 0; i < out->t->stacks.rows; i++) {
     uint8_t end = out->t->stacks.end[i];
     if (out->t->stacks.parent[i] != MIC_NONE || out->end_number[end] != MIC_NONE) continue;
-    if (mic_end_is_whole(end) || end == MIC_END_NOT_STATED) continue;
+    if (mic_end_is_silent(end)) continue;
     out->end_number[end] = out->ends;
     out->end[out->ends++] = end;
   }

@@ -284,7 +284,7 @@ static void put_locations(struct writing *w) {
 }
 
 static uint32_t end_location(struct writing *w, uint8_t end) {
-  if (mic_end_is_whole(end) || end == MIC_END_NOT_STATED) return 0;
+  if (mic_end_is_silent(end)) return 0;
   if (w->ends[end]) return w->ends[end];
   char name[MIC_END_NAME_SIZE];
   mic_tables_end_name(end, name);

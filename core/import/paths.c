@@ -66,7 +66,7 @@ static uint64_t place_key(const struct mic_tables *t, uint32_t location) {
 /* Ends that no reader of a stack would want to know are one. */
 static uint64_t end_key(const struct mic_tables *t, uint32_t row) {
   uint8_t end = t->stacks.end[row];
-  return END | (mic_end_is_whole(end) ? MIC_END_NOT_STATED : end);
+  return END | (mic_end_is_silent(end) ? MIC_END_NOT_STATED : end);
 }
 
 static bool goes_on(const struct mic_tables *t, uint64_t line) {

@@ -534,16 +534,20 @@ local function gecko_thread(put, tid, t)
   put("]}")
 end
 
+-- The end of a profile: so many threads alike.
+local function put_threads(put, put_thread, count, t)
+  for i = 1, count do
+    put(i > 1 and ",\n" or "")
+    put_thread(put, i, t)
+  end
+  put("]}\n")
+end
+
 local function gecko(threads_of)
   return function(put, n)
     put('{"meta":{"version":24,"interval":1,"startTime":1000,"processType":0,"categories":',
       '[{"name":"Other","color":"grey"}]},"libs":[],"processes":[],"threads":[')
-    local count, t = threads_of(n)
-    for i = 1, count do
-      put(i > 1 and ",\n" or "")
-      gecko_thread(put, i, t)
-    end
-    put("]}\n")
+    put_threads(put, gecko_thread, threads_of(n))
   end
 end
 
@@ -593,12 +597,7 @@ local function firefox(threads_of)
       '"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"µs"},',
       '"categories":[{"name":"Other","color":"grey"}]},"libs":[{"name":"a","path":"/a",',
       '"codeId":"aa"}],"threads":[')
-    local count, t = threads_of(n)
-    for i = 1, count do
-      put(i > 1 and ",\n" or "")
-      firefox_thread(put, i, t)
-    end
-    put("]}\n")
+    put_threads(put, firefox_thread, threads_of(n))
   end
 end
 

@@ -21,7 +21,7 @@ function M.is_whole(code) return C.mic_end_is_whole(code) == 1 end
 function M.is_not_stated(code) return code == NOT_STATED end
 
 --- Whether a report says nothing of the end where the stack begins: it is whole, or not stated.
-function M.is_silent(code) return M.is_whole(code) or code == NOT_STATED end
+function M.is_silent(code) return C.mic_end_is_silent(code) == 1 end
 
 -- A text of C's, or nil for a code that this version has no words for.
 local function words(pointer)
